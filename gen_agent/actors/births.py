@@ -1,0 +1,271 @@
+"""Starts in progress: from the request until the agent serves, failed, or was given up.
+
+The law: a name is reserved before anything is spawned; a start is answered once; a start that was given up is
+answered for only when its process is gone and its name is free. On a base with processes one nursery per
+(script, backend) forks the agents; elsewhere they are the supervisor's own children.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import os
+from collections import OrderedDict
+from typing import Any, Protocol
+
+import attrs
+
+from gen_agent.actors.internal import AgentFailed, AgentUp, Begin, Preload, Spawn, Spawned, SpawnFailed
+from gen_agent.actors.processes import ProcessId
+from gen_agent.core.directory import Directory, Entry
+from gen_agent.errors import AlreadyStarted, GenAgentError, InitFailed
+from gen_agent.messages import StartAgent
+from gen_agent.values import CallRef
+
+UNSPAWNED_S = 1.0
+"""How long a start that was given up waits for a process that does not exist yet, before its nursery is
+ended.
+"""
+
+FAILING_S = 5.0
+"""How long a process whose start failed has to end by itself."""
+
+IDLE_NURSERIES = 4
+"""How many nurseries without agents are kept for the next start."""
+
+_FORGOTTEN_STARTS = 1_000
+
+
+class Host(Protocol):
+    """What births and ends need of the actor they live in."""
+
+    myAddress: Any
+
+    @property
+    def has_processes(self) -> bool:
+        """Whether actors are processes here."""
+
+    def send(self, address: Any, message: Any) -> None:
+        """Send a message."""
+
+    def create(self, actor: str) -> Any:
+        """Create a child actor by class name."""
+
+    def answer(self, to: Any, call: CallRef, value: Any = None, error: GenAgentError | None = None) -> None:
+        """Reply to a call."""
+
+    def follow(self, token: int, process: ProcessId) -> None:
+        """Watch the process of a token; its end is reported also if it has ended already."""
+
+    def kill(self, token: int) -> None:
+        """End the process of a token and everything below it, or the actor where there are no processes."""
+
+    def end_child(self, address: Any) -> None:
+        """End a child actor that is not an agent."""
+
+    def now(self) -> float:
+        """The monotonic clock, in seconds."""
+
+    def set_deadline(self, key: Any, seconds: float) -> None:
+        """Come back after `seconds`."""
+
+    def clear_deadline(self, key: Any) -> None:
+        """Do not."""
+
+
+@attrs.define
+class Birth:
+    """One start: who wants to know, and what became of it so far. `starter` is None for a restart."""
+
+    token: int
+    start: StartAgent
+    starter: Any = None
+    nursery: Any = None
+    has_process: bool = False
+    failure: GenAgentError | None = None
+    given_up: list[tuple[Any, CallRef]] = attrs.field(factory=list)
+
+
+@attrs.define
+class _Nursery:
+    address: Any
+    key: Any
+    tokens: set[int] = attrs.field(factory=set)
+
+
+class Births:
+    """The starts of one supervisor."""
+
+    def __init__(self, host: Host, directory: Directory, nursery: str, agent: str) -> None:
+        self._host = host
+        self._directory = directory
+        self._nursery_class = nursery
+        self._agent_class = agent
+        self._births: dict[int, Birth] = {}
+        self._tokens = itertools.count(1)
+        self._nurseries: dict[Any, _Nursery] = {}
+        self._never: OrderedDict[CallRef, None] = OrderedDict()
+        self.children: list[tuple[Any, int]] = []
+
+    def new_token(self) -> int:
+        """A number never used before by this supervisor."""
+        return next(self._tokens)
+
+    # ---------------------------------------------------------------- beginning
+
+    def begin(self, start: StartAgent, starter: Any) -> None:
+        """Reserve the name and have the agent made; the answer comes with `up`, `failed` or `died`."""
+        if start.call in self._never or start.name is None:
+            return
+        token = self.new_token()
+        holder = self._directory.reserve(Entry(token, start.name, start=start))
+        if holder is not None:
+            self._tell(starter, start, error=AlreadyStarted(holder.address))
+            return
+        birth = self._births[token] = Birth(token, start, starter)
+        if self._host.has_processes:
+            nursery = self._nursery(start)
+            nursery.tokens.add(token)
+            birth.nursery = nursery.key
+            self._host.send(nursery.address, Spawn(token, start, os.getpid()))
+        else:
+            child = self._host.create(self._agent_class)
+            self.children.append((child, token))
+            self._host.send(child, Begin(start, token, self._host.myAddress))
+
+    def _tell(
+        self, starter: Any, start: StartAgent, value: Any = None, error: GenAgentError | None = None
+    ) -> None:
+        if starter is not None:
+            self._host.answer(starter, start.call, value, error)
+
+    def _nursery(self, start: StartAgent) -> _Nursery:
+        digest = None if start.script is None else hashlib.sha256(start.script).digest()
+        key = (digest, start.backend_key)
+        nursery = self._nurseries.get(key)
+        if nursery is None:
+            self._drop_idle_nurseries()
+            nursery = self._nurseries[key] = _Nursery(self._host.create(self._nursery_class), key)
+            self._host.send(nursery.address, Preload(start.script))
+        return nursery
+
+    def _drop_idle_nurseries(self) -> None:
+        idle = [nursery for nursery in self._nurseries.values() if not nursery.tokens]
+        for nursery in idle[: max(0, len(idle) - IDLE_NURSERIES + 1)]:
+            del self._nurseries[nursery.key]
+            self._host.end_child(nursery.address)
+
+    # ---------------------------------------------------------------- what nursery and agent say
+
+    def spawned(self, message: Spawned) -> None:
+        """The process exists: from now on its end is noticed."""
+        self._has_process(message.token, ProcessId(message.pid, message.start_time))
+
+    def _has_process(self, token: int, process: ProcessId) -> None:
+        birth = self._births.get(token)
+        if birth is None or birth.has_process:
+            return
+        birth.has_process = True
+        self._host.follow(token, process)
+        if birth.given_up:
+            self._host.kill(token)
+
+    def spawn_failed(self, message: SpawnFailed) -> None:
+        """There will be no process: the start has failed."""
+        birth = self._births.get(message.token)
+        if birth is not None:
+            birth.failure = InitFailed("spawn", message.reason)
+            self.died(message.token)
+
+    def up(self, message: AgentUp) -> None:
+        """The agent serves: answer the starter."""
+        birth = self._births.get(message.token)
+        if birth is None or birth.given_up:
+            return
+        if self._host.has_processes:
+            who = message.address.incarnation
+            self._has_process(message.token, ProcessId(who.pid, who.start_time))
+        if message.token not in self._births:
+            return
+        del self._births[message.token]
+        self._directory.up(message.token, message.address)
+        self._tell(birth.starter, birth.start, message.address)
+
+    def failed(self, message: AgentFailed) -> None:
+        """The agent could not start; its process ends next, which answers the starter."""
+        birth = self._births.get(message.token)
+        if birth is not None:
+            birth.failure = message.error
+            self._host.set_deadline(("failing", message.token), FAILING_S)
+
+    def died(self, token: int) -> bool:
+        """The process of a start is gone: answer everybody, free the name. False if that start is not in
+        progress.
+        """
+        birth = self._births.pop(token, None)
+        if birth is None:
+            return False
+        self.left(token)
+        self._directory.release(token)
+        self._host.clear_deadline(("failing", token))
+        self._host.clear_deadline(("unspawned", token))
+        error = birth.failure or InitFailed("exit", "the process ended before it was up")
+        if not birth.given_up:
+            self._tell(birth.starter, birth.start, error=error)
+        for sender, call in birth.given_up:
+            self._host.answer(sender, call)
+        return True
+
+    def left(self, token: int) -> None:
+        """An agent is gone: its nursery has one fewer."""
+        for nursery in self._nurseries.values():
+            nursery.tokens.discard(token)
+        self.children = [(child, number) for child, number in self.children if number != token]
+
+    # ---------------------------------------------------------------- giving up
+
+    def give_up(self, start: CallRef, sender: Any, call: CallRef) -> bool:
+        """Abandon a start in progress; answered by `died`. False if there is no such start in progress."""
+        birth = next((birth for birth in self._births.values() if birth.start.call == start), None)
+        if birth is None:
+            return False
+        birth.given_up.append((sender, call))
+        if birth.has_process or not self._host.has_processes:
+            self._host.kill(birth.token)
+        else:
+            self._host.set_deadline(("unspawned", birth.token), UNSPAWNED_S)
+        return True
+
+    def never(self, start: CallRef) -> None:
+        """A start that was given up before it arrived: it will not be begun."""
+        self._never[start] = None
+        if len(self._never) > _FORGOTTEN_STARTS:
+            self._never.popitem(last=False)
+
+    def unspawned(self, token: int) -> None:
+        """No process came for a start that was given up: its nursery hangs, and ends if nobody else needs it."""
+        birth = self._births.get(token)
+        if birth is None or birth.has_process:
+            return
+        nursery = self._nurseries.get(birth.nursery)
+        if nursery is not None and nursery.tokens == {token}:
+            del self._nurseries[nursery.key]
+            self._host.end_child(nursery.address)
+        self.died(token)
+
+    def child_exited(self, address: Any) -> int | None:
+        """A child is gone: the token of an agent that was our child; a nursery's unspawned starts fail."""
+        for child, token in self.children:
+            if child == address:
+                return token
+        for nursery in list(self._nurseries.values()):
+            if nursery.address == address:
+                del self._nurseries[nursery.key]
+                self._fail_unspawned(nursery)
+        return None
+
+    def _fail_unspawned(self, nursery: _Nursery) -> None:
+        for token in tuple(nursery.tokens):
+            birth = self._births.get(token)
+            if birth is not None and not birth.has_process:
+                self.spawn_failed(SpawnFailed(token, "the nursery ended"))

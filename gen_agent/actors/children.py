@@ -1,0 +1,102 @@
+"""Child actors as processes: Thespian knows only their addresses, and tells of a death late, twice or never.
+
+Everything that reaches into Thespian's own bookkeeping of children is here. On a base without processes a
+child has no process. This module must not know agents.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import attrs
+from thespian.actors import Actor
+
+from gen_agent.actors.processes import ProcessId
+
+_REAP_S = 1.0
+
+
+class CannotCreate(RuntimeError):
+    """No child process could be made."""
+
+
+@attrs.frozen(slots=True, eq=False)
+class Child:
+    """A child actor just created: its address, its process, and what Thespian keeps of it."""
+
+    address: Any
+    process: ProcessId | None = None
+    _info: Any = None
+
+    def exit_code(self) -> int | None:
+        """Reap the process, which has ended, and return its exit status, negative for a signal; None if
+        unknown.
+        """
+        if self._info is None:
+            return None
+        self._info.childProc.join(_REAP_S)
+        return self._info.childProc.exitcode  # type: ignore[no-any-return]
+
+
+def create_child(parent: Actor, cls: type[Actor], requirements: Any = None) -> Child:
+    """Create a child actor of `parent`.
+
+    Raises `CannotCreate` where Thespian would only log that it could not fork. With `requirements` the child
+    may be on another machine: then it has no process here.
+    """
+    known = len(_infos(parent))
+    address = parent.createActor(cls, requirements)
+    if not hasattr(parent._myRef, "transport"):
+        return Child(address)
+    infos = _infos(parent)
+    if len(infos) > known:
+        return Child(address, _identity(infos[-1]), infos[-1])
+    if requirements:
+        return Child(address)
+    raise CannotCreate(cls.__name__)
+
+
+def _infos(actor: Actor) -> list[Any]:
+    return getattr(actor._myRef, "_child_procs", None) or []
+
+
+def _identity(info: Any) -> ProcessId:
+    pid = info.childProc.pid
+    try:
+        return ProcessId.of(pid)
+    except ProcessLookupError:
+        # Dead and reaped by Thespian's signal handler already: an identity that is never alive.
+        return ProcessId(pid, 0)
+
+
+def forget_child(parent: Actor, child: Child) -> None:
+    """Tell Thespian at once that a child has ended, whose process was reaped: its own notice may come much
+    later.
+
+    Otherwise the parent's exit would wait for an answer of the dead.
+    """
+    manager, info = parent._myRef, child._info
+    if info is None:
+        return
+    address = getattr(info, "childRealAddr", None)
+    if address is not None:
+        manager._handleChildExited(address)
+        return
+    # It died before it had an address: whatever waits to be sent to it would wait for ever.
+    manager._child_procs = [other for other in _infos(parent) if other is not info]
+    with contextlib.suppress(AttributeError, KeyError):
+        manager._retryPendingChildOperations(info.childNum, None)
+
+
+def living_children(parent: Actor) -> tuple[ProcessId, ...]:
+    """The processes of the children Thespian knows of."""
+    return tuple(_identity(info) for info in _infos(parent))
+
+
+def transport_descriptors(actor: Actor) -> tuple[int, ...]:
+    """The descriptors that Thespian's transport of this process uses."""
+    transport = getattr(actor._myRef, "transport", None)
+    if transport is None:
+        return ()
+    return (*transport.protectedFileNumList(), *transport.childResetFileNumList())

@@ -1,0 +1,228 @@
+"""What an agent sends, per recipient: in order, one transmission at a time, the rest put together meanwhile.
+
+The law: completions, admissions and replies are never dropped. Stream events are, above `max_relay_events`
+(or `RELAY_BYTES`) waiting for one recipient; they are counted and told with the completion. Nothing here
+waits for a recipient, and a dead one costs its own messages only. This module must not know Thespian: it is
+given a function that transmits.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import attrs
+
+from gen_agent.actors.linkframes import bodies, first_events
+from gen_agent.messages import Admission, Completion, EventBatch, EventMessage
+from gen_agent.sealed import Sealed, SealedRun
+from gen_agent.values import AgentAddress, Incarnation, Name, RequestRef
+
+RELAY_BYTES = 64 << 20
+"""How many bytes of stream events wait for one recipient at most."""
+
+BATCH_BYTES = 1 << 20
+"""An `EventBatch` takes in runs until it has that many bytes."""
+
+_REMEMBERED_REFS = 64
+
+Transmit = Callable[[Any, object, Callable[[], None]], None]
+"""Send a message to a Thespian address, and call back once it is delivered or given up: at once or later."""
+
+
+@attrs.define(slots=True, eq=False)
+class _Events:
+    """Waiting events of one attempt: whole runs, the first of them perhaps begun."""
+
+    ref: RequestRef
+    attempt: int
+    batch: bool
+    runs: deque[SealedRun] = attrs.field(factory=deque)
+    begun: Iterator[Sealed] | None = None
+    left: int = 0
+
+    def take_one(self) -> Sealed:
+        """The next event."""
+        if self.begun is None or self.left == 0:
+            run = self.runs.popleft()
+            self.begun, self.left = bodies(run), run.count
+        self.left -= 1
+        return next(self.begun)
+
+    def take_batch(self) -> SealedRun:
+        """As many runs as a batch takes."""
+        taken, size = [], 0
+        while self.runs and size < BATCH_BYTES:
+            taken.append(self.runs.popleft())
+            size += len(taken[-1].raw)
+        return SealedRun(b"".join(run.raw for run in taken), sum(run.count for run in taken))
+
+    def empty(self) -> bool:
+        return not self.left and not self.runs
+
+
+@attrs.frozen(slots=True, eq=False)
+class _Numbered:
+    """A delivery that gets its number when it leaves."""
+
+    build: Callable[[int], object]
+
+
+@attrs.define(slots=True, eq=False)
+class _Lane:
+    """One recipient: what waits for it, and whether something is on its way."""
+
+    actor: Any
+    waiting: deque[Any] = attrs.field(factory=deque)
+    events: int = 0
+    bytes: int = 0
+    busy: bool = False
+    pumping: bool = False
+
+
+class Courier:
+    """The outgoing messages of one agent. `max_relay_events` is per recipient."""
+
+    def __init__(
+        self, transmit: Transmit, name: Name | None, incarnation: Incarnation, max_relay_events: int
+    ) -> None:
+        self._transmit, self._name, self._incarnation = transmit, name, incarnation
+        self._limit = max_relay_events
+        self._lanes: dict[str, _Lane] = {}
+        self._numbers: dict[str, int] = {}
+        self._dropped: OrderedDict[RequestRef, int] = OrderedDict()
+
+    # ---------------------------------------------------------------- what to send
+
+    def send(self, recipient: Any, message: object) -> None:
+        """Send a message as it is: a reply, telemetry, a user's own."""
+        self._queue(recipient, message)
+
+    def admit(self, recipient: Any, ref: RequestRef, error: object) -> None:
+        """Send an `Admission`."""
+        self._queue(
+            recipient, _Numbered(lambda number: Admission(self._name, ref, error, **self._stamp(number)))
+        )
+
+    def complete(self, recipient: Any, ref: RequestRef, outcome: object) -> None:
+        """Send the `Completion`, with the number of this request's events that were dropped."""
+        dropped = self._dropped.pop(ref, 0)
+        build = lambda number: Completion(self._name, ref, outcome, dropped, **self._stamp(number))  # noqa: E731
+        self._queue(recipient, _Numbered(build))
+
+    def relay(self, recipient: Any, ref: RequestRef, attempt: int, run: SealedRun, batch: bool) -> None:
+        """Send a run of events, or as much of it as there is room for."""
+        lane = self._lane(recipient)
+        kept = run
+        if lane.events + run.count > self._limit or lane.bytes + len(run.raw) > RELAY_BYTES:
+            kept = self._what_fits(lane, run)
+            self._drop(ref, run.count - kept.count)
+        if kept.count:
+            self._append_events(lane, ref, attempt, kept, batch)
+        self._pump(_key(recipient), lane)
+
+    # ---------------------------------------------------------------- the end
+
+    def last_numbers(self) -> tuple[tuple[str, int], ...]:
+        """The number of the last delivery to each recipient; ask after `flush`."""
+        return tuple(self._numbers.items())
+
+    def flush(self) -> None:
+        """Hand everything that waits to the transport, in order: nobody will be there to send it later."""
+        for key, lane in list(self._lanes.items()):
+            while lane.waiting:
+                self._transmit(lane.actor, self._next(key, lane), _nothing)
+
+    # ---------------------------------------------------------------- how
+
+    def _stamp(self, number: int) -> dict[str, Any]:
+        return {"incarnation": self._incarnation, "delivery": number}
+
+    def _lane(self, recipient: Any) -> _Lane:
+        key = _key(recipient)
+        lane = self._lanes.get(key)
+        if lane is None:
+            lane = self._lanes[key] = _Lane(_actor(recipient))
+        return lane
+
+    def _queue(self, recipient: Any, item: object) -> None:
+        lane = self._lane(recipient)
+        lane.waiting.append(item)
+        self._pump(_key(recipient), lane)
+
+    def _what_fits(self, lane: _Lane, run: SealedRun) -> SealedRun:
+        if lane.bytes + len(run.raw) > RELAY_BYTES:
+            return SealedRun(b"", 0)
+        return first_events(run, max(0, self._limit - lane.events))
+
+    def _drop(self, ref: RequestRef, count: int) -> None:
+        self._dropped[ref] = self._dropped.pop(ref, 0) + count
+        if len(self._dropped) > _REMEMBERED_REFS:
+            self._dropped.popitem(last=False)
+
+    def _append_events(self, lane: _Lane, ref: RequestRef, attempt: int, run: SealedRun, batch: bool) -> None:
+        lane.events += run.count
+        lane.bytes += len(run.raw)
+        last = lane.waiting[-1] if lane.waiting else None
+        if not isinstance(last, _Events) or (last.ref, last.attempt, last.batch) != (ref, attempt, batch):
+            last = _Events(ref, attempt, batch)
+            lane.waiting.append(last)
+        last.runs.append(run)
+
+    def _pump(self, key: str, lane: _Lane) -> None:
+        # A transmission may be over before `transmit` returns: a loop, or 10,000 events would recurse as
+        # deep.
+        if lane.pumping:
+            return
+        lane.pumping = True
+        try:
+            while lane.waiting and not lane.busy:
+                lane.busy = True
+                self._transmit(lane.actor, self._next(key, lane), lambda: self._landed(key, lane))
+        finally:
+            lane.pumping = False
+        if not lane.waiting and not lane.busy and self._lanes.get(key) is lane:
+            del self._lanes[key]
+
+    def _landed(self, key: str, lane: _Lane) -> None:
+        lane.busy = False
+        self._pump(key, lane)
+
+    def _next(self, key: str, lane: _Lane) -> object:
+        item = lane.waiting[0]
+        if isinstance(item, _Events):
+            message = self._next_events(key, lane, item)
+            if item.empty():
+                lane.waiting.popleft()
+            return message
+        lane.waiting.popleft()
+        return item.build(self._number(key)) if isinstance(item, _Numbered) else item
+
+    def _next_events(self, key: str, lane: _Lane, events: _Events) -> object:
+        stamp = self._stamp(self._number(key))
+        if events.batch:
+            run = events.take_batch()
+            lane.events -= run.count
+            lane.bytes -= len(run.raw)
+            return EventBatch(self._name, events.ref, events.attempt, run, **stamp)
+        event = events.take_one()
+        lane.events -= 1
+        lane.bytes -= len(event) + SealedRun.HEADER.size
+        return EventMessage(self._name, events.ref, events.attempt, event, **stamp)
+
+    def _number(self, key: str) -> int:
+        number = self._numbers[key] = self._numbers.get(key, 0) + 1
+        return number
+
+
+def _actor(recipient: Any) -> Any:
+    return recipient.actor if isinstance(recipient, AgentAddress) else recipient
+
+
+def _key(recipient: Any) -> str:
+    return str(_actor(recipient))
+
+
+def _nothing() -> None:
+    """Nobody waits for this transmission."""

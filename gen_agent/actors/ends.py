@@ -1,0 +1,208 @@
+"""The ends of agents: stops, deaths, monitors, restarts.
+
+The law: an agent has ended when its process is gone, and only then is anybody told; an orderly end has been
+announced by then, one that was not is `killed`. Each monitor gets one `Down`, each waiting call one answer.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from gen_agent.actors.births import Births, Host
+from gen_agent.actors.internal import Ending, StopNow
+from gen_agent.core.directory import Directory, Ended, Entry, Monitors, Phase, Restarts, Watch
+from gen_agent.messages import Demonitor, Down, Monitor, StartAgent
+from gen_agent.values import AgentAddress, CallRef, Incarnation, is_address, mint
+
+GRACE_S = 0.02
+"""How long an ended process' announcement may still be on its way."""
+
+SLACK_S = 0.25
+"""What a stop allows beyond `shutdown_s`: an agent that keeps its own limits is not killed for being on time.
+"""
+
+LINGER_S = 5.0
+"""How long a process that has announced its end has to be gone."""
+
+
+@attrs.define
+class _End:
+    """What is known of the end of one agent before its process is gone."""
+
+    announced: Ending | None = None
+    waiting: list[tuple[Any, CallRef]] = attrs.field(factory=list)
+    curious: list[tuple[Any, CallRef]] = attrs.field(factory=list)
+    process_gone: bool = False
+
+
+class Ends:
+    """The ends, monitors and restarts of one supervisor."""
+
+    def __init__(self, host: Host, directory: Directory, births: Births) -> None:
+        self._host = host
+        self._directory = directory
+        self._births = births
+        self._ends: dict[int, _End] = {}
+        self._monitors = Monitors()
+        self._restarts = Restarts()
+        self._limits: dict[int, float | None] = {}
+        self._closing = False
+
+    def _end(self, token: int) -> _End:
+        return self._ends.setdefault(token, _End())
+
+    # ---------------------------------------------------------------- asked for
+
+    def limit(self, token: int, shutdown_s: float | None) -> None:
+        """Remember how long this agent has to stop."""
+        self._limits[token] = shutdown_s
+
+    def stop(self, entry: Entry, sender: Any, call: CallRef | None, reason: str = "shutdown") -> None:
+        """Have an agent end in an orderly way; kill it when it takes longer than it may. Answered when it is
+        gone.
+        """
+        if call is not None:
+            self._end(entry.token).waiting.append((sender, call))
+        if entry.phase is Phase.STOPPING or entry.address is None:
+            return
+        self._directory.stopping(entry.token)
+        self._restarts.forget(entry.name)
+        self._host.send(entry.address.actor, StopNow(reason))
+        limit = self._limits.get(entry.token, 5.0)
+        if limit is not None:
+            self._host.set_deadline(("kill", entry.token), limit + SLACK_S)
+
+    def kill(self, entry: Entry, sender: Any, call: CallRef) -> None:
+        """End an agent at once; answered when it is gone."""
+        self._end(entry.token).waiting.append((sender, call))
+        self._directory.stopping(entry.token)
+        self._host.kill(entry.token)
+
+    def stop_all(self) -> None:
+        """Have every agent end, starting none again."""
+        self._closing = True
+        for entry in self._directory:
+            self.stop(entry, None, None)
+
+    def why(self, whom: Incarnation, sender: Any, call: CallRef) -> None:
+        """Answer how an incarnation ended, once it has."""
+        entry = self._directory.incarnation(whom)
+        if entry is not None:
+            self._end(entry.token).curious.append((sender, call))
+            return
+        ended = self._directory.ended(whom) or Ended("noproc")
+        self._host.answer(sender, call, (ended.reason, ended.detail))
+
+    # ---------------------------------------------------------------- happening
+
+    def announced(self, ending: Ending) -> None:
+        """An agent says that it ends in an orderly way."""
+        entry = self._directory.incarnation(ending.incarnation)
+        if entry is None:
+            return
+        end = self._end(entry.token)
+        end.announced = ending
+        end.waiting += ending.drained
+        own_child = any(token == entry.token for _, token in self._births.children)
+        if end.process_gone or not (self._host.has_processes or own_child):
+            self._conclude(entry.token)
+        else:
+            self._host.set_deadline(("kill", entry.token), LINGER_S)
+
+    def died(self, token: int) -> None:
+        """The process of an agent is gone."""
+        if self._births.died(token):
+            return
+        end = self._end(token)
+        end.process_gone = True
+        if end.announced is not None or not self._host.has_processes:
+            self._conclude(token)
+        else:
+            self._host.set_deadline(("late", token), GRACE_S)
+
+    def late(self, token: int) -> None:
+        """No announcement came: the agent was killed."""
+        if token in self._ends:
+            self._conclude(token)
+
+    def _conclude(self, token: int) -> None:
+        end, entry = self._ends.pop(token, _End()), self._directory.entry(token)
+        self._limits.pop(token, None)
+        for key in ("kill", "late"):
+            self._host.clear_deadline((key, token))
+        if entry is None:
+            return
+        said = end.announced
+        ended = Ended("killed") if said is None else Ended(said.reason, tuple(said.detail))
+        self._directory.release(token, ended)
+        self._births.left(token)
+        self._tell(entry, end, ended)
+        if not self._closing and entry.phase is not Phase.STOPPING:
+            self._restart(entry, ended)
+
+    def _tell(self, entry: Entry, end: _End, ended: Ended) -> None:
+        if entry.address is not None:
+            last = None if end.announced is None else dict(end.announced.last_deliveries)
+            for watch in self._monitors.take(entry.address.incarnation):
+                delivery = None if last is None else last.get(str(watch.recipient), 0)
+                self._down(watch, entry.name, ended, delivery)
+        for sender, call in end.waiting:
+            self._host.answer(sender, call)
+        for sender, call in end.curious:
+            self._host.answer(sender, call, (ended.reason, ended.detail))
+
+    def _restart(self, entry: Entry, ended: Ended) -> None:
+        if not isinstance(entry.start, StartAgent):
+            return
+        # Every restart is a start of its own: its number is new, or giving up the first one would end the
+        # second.
+        if self._restarts.allowed(entry.name, entry.start.restart, ended.reason, self._host.now()):
+            self._births.begin(attrs.evolve(entry.start, call=mint.call()), None)
+
+    # ---------------------------------------------------------------- monitors
+
+    def monitor(self, message: Monitor, sender: Any) -> None:
+        """Watch an agent for somebody; a dead or unknown one is answered by `Down` at once."""
+        recipient = sender if message.recipient is None else message.recipient
+        recipient = recipient.actor if isinstance(recipient, AgentAddress) else recipient
+        entry = self._whom(message.target)
+        if entry is None or entry.address is None:
+            self._nobody(message, recipient)
+        else:
+            incarnation = entry.address.incarnation
+            self._monitors.add(Watch(message.ref, recipient, entry.address, incarnation))
+
+    def _whom(self, target: Any) -> Entry | None:
+        if isinstance(target, AgentAddress):
+            return self._directory.incarnation(target.incarnation)
+        return self._directory.at(target) if is_address(target) else self._directory.holder(target)
+
+    def _nobody(self, message: Monitor, recipient: Any) -> None:
+        target = message.target
+        known = isinstance(target, AgentAddress)
+        name = target.name if known else None if is_address(target) else target
+        watch = Watch(
+            message.ref,
+            recipient,
+            target if is_address(target) else None,
+            target.incarnation if known else None,
+        )
+        self._down(watch, name, Ended("noproc"), None)
+
+    def _down(self, watch: Watch, name: Any, ended: Ended, delivery: int | None) -> None:
+        message = Down(
+            watch.ref,
+            watch.address,
+            name,
+            ended.reason,
+            ended.detail,
+            incarnation=watch.incarnation,
+            delivery=delivery,
+        )
+        self._host.send(watch.recipient, message)
+
+    def demonitor(self, message: Demonitor) -> None:
+        """Forget a monitor: no `Down` of it is sent any more."""
+        self._monitors.drop(message.ref)

@@ -1,0 +1,133 @@
+"""What goes over a connection: sealed frames one way, sealed acknowledgements the other.
+
+A frame is a header (length, keyed digest of the body, keyed tag of these two) and a body. The law: nothing is
+allocated for a frame before its header was found authentic, and no byte of a body reaches a caller before the
+whole body was; an acknowledgement answers one body and no other. What breaks this is a `BadFrame`, which
+tells nothing. This module must not know Thespian, messages or addresses.
+"""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+import hmac
+import socket
+import struct
+
+import attrs
+
+from gen_agent.actors.keys import checked_key
+
+_LENGTH = struct.Struct(">Q")
+_DIGEST_BYTES = 32
+_TAG_BYTES = 16
+HEADER_BYTES = _LENGTH.size + _DIGEST_BYTES + _TAG_BYTES
+ACK_BYTES = 1 + _TAG_BYTES
+_READS_IN_A_ROW = 16
+
+
+class BadFrame(Exception):
+    """What arrived was not sealed with our key; its connection must be closed without an answer."""
+
+
+class Answer(enum.Enum):
+    """What a receiver says of a frame: taken, or authentic but impossible to unpickle there."""
+
+    TAKEN = b"+"
+    UNREADABLE = b"-"
+
+
+@attrs.frozen
+class Frame:
+    """One body, sealed and ready to go: header and body, and the digest its answer must refer to."""
+
+    data: bytes = attrs.field(repr=False)
+    digest: bytes = attrs.field(repr=False)
+
+
+class Seal:
+    """Makes and checks frames and answers under one key (16 to 64 bytes; `ValueError` otherwise)."""
+
+    def __init__(self, key: bytes) -> None:
+        self._key = checked_key(key)
+
+    def _mac(self, data: bytes | bytearray, purpose: bytes, size: int) -> bytes:
+        return hashlib.blake2b(data, key=self._key, digest_size=size, person=purpose).digest()
+
+    def frame(self, body: bytes) -> Frame:
+        """Seal a body."""
+        digest = self._mac(body, b"body", _DIGEST_BYTES)
+        head = _LENGTH.pack(len(body)) + digest
+        return Frame(b"".join((head, self._mac(head, b"head", _TAG_BYTES), body)), digest)
+
+    def open_header(self, header: bytes) -> tuple[int, bytes]:
+        """The body's length and digest as an authentic header tells them; raises `BadFrame`."""
+        head, tag = header[:-_TAG_BYTES], header[-_TAG_BYTES:]
+        if not hmac.compare_digest(tag, self._mac(head, b"head", _TAG_BYTES)):
+            raise BadFrame
+        return _LENGTH.unpack_from(head)[0], head[_LENGTH.size :]
+
+    def check_body(self, body: bytearray, digest: bytes) -> None:
+        """Raise `BadFrame` unless `body` is the one its header announced."""
+        if not hmac.compare_digest(digest, self._mac(body, b"body", _DIGEST_BYTES)):
+            raise BadFrame
+
+    def answer(self, answer: Answer, digest: bytes) -> bytes:
+        """The sealed answer to the frame with that digest."""
+        return answer.value + self._mac(answer.value + digest, b"answer", _TAG_BYTES)
+
+    def open_answer(self, data: bytes, digest: bytes) -> Answer:
+        """What is said of the frame with that digest; raises `BadFrame` if it is said of another."""
+        for answer in Answer:
+            if hmac.compare_digest(data, self.answer(answer, digest)):
+                return answer
+        raise BadFrame
+
+
+class FrameReader:
+    """Reads frames from one non-blocking socket, however they arrive."""
+
+    def __init__(self, seal: Seal) -> None:
+        self._seal = seal
+        self.authentic = False
+        self._await_header()
+
+    def _await_header(self) -> None:
+        self._digest: bytes | None = None
+        self._buffer = bytearray(HEADER_BYTES)
+        self._got = 0
+
+    def read(self, sock: socket.socket) -> tuple[bytearray, bytes] | None:
+        """The body and digest of the next frame, or None if more has to arrive first.
+
+        Raises `BadFrame`, and `EOFError` when the other side is gone. Takes at most a bounded share of what
+        is there, so that one long frame does not keep other connections waiting.
+        """
+        if self._digest is None:
+            if not self._fill(sock):
+                return None
+            length, self._digest = self._seal.open_header(bytes(self._buffer))
+            self.authentic = True
+            self._buffer, self._got = bytearray(length), 0
+        if not self._fill(sock):
+            return None
+        body, digest = self._buffer, self._digest
+        self._seal.check_body(body, digest)
+        self._await_header()
+        return body, digest
+
+    def _fill(self, sock: socket.socket) -> bool:
+        view = memoryview(self._buffer)
+        for _ in range(_READS_IN_A_ROW):
+            if self._got == len(view):
+                return True
+            try:
+                count = sock.recv_into(view[self._got :])
+            except BlockingIOError:
+                return False
+            except OSError as broken:
+                raise EOFError from broken
+            if not count:
+                raise EOFError
+            self._got += count
+        return self._got == len(view)

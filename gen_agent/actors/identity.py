@@ -1,0 +1,49 @@
+"""Who this process is to others: host, pid and kernel start time.
+
+A pid alone names nobody for long. This module must not know Thespian, actors or messages.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import secrets
+import socket
+
+from gen_agent.actors.processes import ProcessId
+from gen_agent.values import Caller, Incarnation
+
+
+@functools.cache
+def host() -> str:
+    """The name under which this machine appears in callers and incarnations."""
+    return socket.gethostname()
+
+
+def start_time(pid: int) -> int:
+    """The kernel's start time of `pid` in ticks since boot; 0 where it is gone or there is no /proc."""
+    try:
+        return ProcessId.of(pid).start_time
+    except OSError:
+        return 0
+
+
+@functools.lru_cache(maxsize=1)
+def _caller(pid: int) -> Caller:
+    return Caller(host(), pid, start_time(pid))
+
+
+def this_process() -> Caller:
+    """This process as a caller; right also after a fork."""
+    return _caller(os.getpid())
+
+
+def new_incarnation() -> Incarnation:
+    """A new incarnation in this process, of which there may be several where actors share one."""
+    me = this_process()
+    return Incarnation(me.host, me.pid, me.start_time, secrets.token_hex(8))
+
+
+def local_process(who: Caller | Incarnation) -> ProcessId | None:
+    """The process of a caller or incarnation, to be watched; None if it is on another machine."""
+    return ProcessId(who.pid, who.start_time) if who.host == host() else None

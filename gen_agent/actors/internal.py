@@ -1,0 +1,166 @@
+"""The envelopes that only our own actors send each other.
+
+They never leave the package, so their names and fields may change with its version. What users wrote stays
+sealed in them, and none of them shows its content: the transport formats every message for its log. This
+module must not know Thespian or any process.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from gen_agent.errors import GenAgentError
+from gen_agent.messages import StartAgent
+from gen_agent.values import AgentAddress, CallRef, Incarnation
+from gen_agent.wire import Wire
+
+
+class Internal(Wire):
+    """Base of the internal envelopes: told from users' messages by this class, and silent in logs."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+    __str__ = __repr__
+
+
+# ---------------------------------------------------------------- supervisor <-> nursery
+
+
+@attrs.frozen(slots=True, repr=False, getstate_setstate=False)
+class Preload(Internal):
+    """Supervisor to nursery: load this script (see `scripts`) and import these modules before forking agents.
+    """
+
+    script: bytes | None = None
+    modules: tuple[str, ...] = ()
+
+
+@attrs.frozen(slots=True, repr=False, getstate_setstate=False)
+class Spawn(Internal):
+    """Supervisor to nursery: fork an agent and begin it. `token` is the supervisor's number for this start.
+    """
+
+    token: int
+    start: StartAgent
+    supervisor_pid: int
+
+
+@attrs.frozen(slots=True, repr=False, getstate_setstate=False)
+class Spawned(Internal):
+    """Nursery to supervisor: the process of that start exists; from now on its pidfd tells of its death."""
+
+    token: int
+    pid: int
+    start_time: int
+
+
+@attrs.frozen(slots=True, repr=False, getstate_setstate=False)
+class SpawnFailed(Internal):
+    """Nursery to supervisor: no process could be made; `reason` is a class name or a few words."""
+
+    token: int
+    reason: str
+
+
+# ---------------------------------------------------------------- an agent's beginning and end
+
+
+@attrs.frozen(slots=True, repr=False, getstate_setstate=False)
+class Begin(Internal):
+    """Parent (nursery or supervisor) to a fresh agent: the start, and to whom it answers.
+
+    `parent_pid` is who forked it, None where nobody did (another machine, no processes). `supervisor_pid` is
+    whose death means registry_lost. `keep` are the descriptors that users' modules opened while they were
+    loaded.
+    """
+
+    start: StartAgent
+    token: int
+    registrar: Any
+    parent_pid: int | None = None
+    supervisor_pid: int | None = None
+    keep: tuple[int, ...] = ()
+
+
+@attrs.frozen(slots=True, repr=False, getstate_setstate=False)
+class AgentUp(Internal):
+    """Agent to registrar: initialised, about to run. `shutdown_s` is how long a stop waits before it kills.
+    """
+
+    token: int
+    address: AgentAddress
+    shutdown_s: float | None = 5.0
+
+
+@attrs.frozen(slots=True, repr=False, getstate_setstate=False)
+class AgentFailed(Internal):
+    """Agent to registrar: the start failed with `error`; the process ends next."""
+
+    token: int
+    error: GenAgentError
+
+
+@attrs.frozen(slots=True, repr=False, getstate_setstate=False)
+class Register(Internal):
+    """An agent with another parent to the supervisor: take my name.
+
+    Answered by a `Reply` to `call` whose value is the supervisor's pid, or whose error is `AlreadyStarted`.
+    `parent` is the address of whoever made it, the one who may stop it (C127); `shutdown_s` as in `AgentUp`.
+    """
+
+    address: AgentAddress
+    call: CallRef
+    parent: Any = None
+    shutdown_s: float | None = 5.0
+
+
+@attrs.frozen(slots=True, repr=False, getstate_setstate=False)
+class Ending(Internal):
+    """Agent to registrar, its last word: the reason, and the number of its last delivery to each recipient.
+
+    `drained` are the calls of `drain` and `stop` to be answered with None once the process has ended.
+    """
+
+    incarnation: Incarnation
+    reason: str
+    detail: tuple[str, ...] = ()
+    last_deliveries: tuple[tuple[str, int], ...] = ()
+    drained: tuple[tuple[Any, CallRef], ...] = ()
+
+
+@attrs.frozen(slots=True, repr=False, getstate_setstate=False)
+class StopNow(Internal):
+    """Supervisor to agent: end in an orderly way with this reason."""
+
+    reason: str = "shutdown"
+
+
+@attrs.frozen(slots=True, repr=False, getstate_setstate=False)
+class Orphaned(Internal):
+    """To an agent: its supervisor is gone, end with registry_lost (C014)."""
+
+
+# ---------------------------------------------------------------- inside an agent
+
+
+@attrs.frozen(slots=True, repr=False, getstate_setstate=False)
+class Attach(Internal):
+    """Agent to its worker, the only message between them: the rest goes over the inherited link.
+
+    `link` is the worker's end; `keep` are the users' descriptors, all others are closed; `agent_pid` is whose
+    death it follows.
+    """
+
+    link: int
+    keep: tuple[int, ...]
+    agent_pid: int
+
+
+@attrs.frozen(slots=True, repr=False, getstate_setstate=False)
+class Again(Internal):
+    """An actor to itself: go on with what was put off until the sends of the last message had left."""

@@ -1,0 +1,140 @@
+"""The two ends of the socket between an agent and its worker.
+
+The worker's end blocks: that is how a worker runs a backend in its main thread and streams from it. The
+agent's end never waits, neither to read nor to write, and reads a bounded amount at a time, so that a flood
+of events starves nobody else. This module must not know Thespian or actors.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from typing import Any
+
+from gen_agent.actors.linkframes import FrameBuffer, event_frame, message_frame
+
+READ_AT_ONCE = 1 << 20
+"""How many bytes the agent reads before it looks at its other messages again."""
+
+_CHUNK = 1 << 18
+_BUFFER = 1 << 20
+
+
+class LinkClosed(ConnectionError):
+    """The other end of the link is gone."""
+
+
+def socket_pair() -> tuple[socket.socket, socket.socket]:
+    """Two joined sockets: the agent's (non-blocking) and the worker's; both are inherited by a fork."""
+    ours, theirs = socket.socketpair()
+    for end in (ours, theirs):
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER)
+    ours.setblocking(False)
+    return ours, theirs
+
+
+class AgentEnd:
+    """The agent's end: sends are buffered, reads return what is there."""
+
+    def __init__(self, ours: socket.socket) -> None:
+        self._socket = ours
+        self._unsent = bytearray()
+        self._frames = FrameBuffer()
+        self.ended = False
+
+    def fileno(self) -> int:
+        """The descriptor to watch."""
+        return self._socket.fileno()
+
+    @property
+    def unsent(self) -> int:
+        """How many bytes wait until the descriptor is writable."""
+        return len(self._unsent)
+
+    def send(self, message: object) -> None:
+        """Send an order, now as far as it goes and the rest with `flush`; to a dead worker it is lost."""
+        self._unsent += message_frame(message)
+        self.flush()
+
+    def flush(self) -> None:
+        """Send what is unsent, as far as the socket takes it."""
+        try:
+            while self._unsent:
+                del self._unsent[: self._socket.send(memoryview(self._unsent)[:_BUFFER])]
+        except BlockingIOError:
+            return
+        except OSError:
+            # The worker is gone or going: its pidfd tells, and the turn ends by that.
+            self._unsent.clear()
+
+    def read(self, limit: int | None = READ_AT_ONCE) -> list[Any]:
+        """What has arrived, at most about `limit` bytes of it (None: all): runs of events, and reports.
+
+        After the end of the stream `ended` is true.
+        """
+        have = 0
+        with contextlib.suppress(BlockingIOError):
+            while limit is None or have < limit:
+                data = self._receive()
+                if not data:
+                    self.ended = True
+                    break
+                self._frames.feed(data)
+                have += len(data)
+        return self._frames.take()
+
+    def _receive(self) -> bytes:
+        try:
+            return self._socket.recv(_CHUNK)
+        except ConnectionError:
+            return b""
+
+    def close(self) -> None:
+        """Give the descriptor back; harmless when done twice."""
+        self._socket.close()
+
+
+class WorkerEnd:
+    """The worker's end: every call waits until it is done. Raises `LinkClosed` when the agent is gone."""
+
+    def __init__(self, theirs: socket.socket) -> None:
+        theirs.setblocking(True)
+        self._socket = theirs
+        self._frames = FrameBuffer()
+        self._arrived: list[Any] = []
+
+    def fileno(self) -> int:
+        """The descriptor to watch."""
+        return self._socket.fileno()
+
+    def send(self, message: object) -> None:
+        """Send a report."""
+        self._write(message_frame(message))
+
+    def send_event(self, body: bytes) -> None:
+        """Send one event's pickle."""
+        self._write(event_frame(body))
+
+    def _write(self, frame: bytes) -> None:
+        try:
+            self._socket.sendall(frame)
+        except OSError as error:
+            raise LinkClosed from error
+
+    @property
+    def waiting(self) -> bool:
+        """Whether an order has been read already and waits to be received."""
+        return bool(self._arrived)
+
+    def receive(self) -> Any:
+        """Wait for the next order."""
+        while not self._arrived:
+            try:
+                data = self._socket.recv(_CHUNK)
+            except OSError as error:
+                raise LinkClosed from error
+            if not data:
+                raise LinkClosed
+            self._frames.feed(data)
+            self._arrived += self._frames.take()
+        return self._arrived.pop(0)

@@ -1,0 +1,88 @@
+"""Bytes of a link into frames and back.
+
+A frame is `SealedRun.HEADER` (length, kind) and a body. The body of an EVENT is one event's pickle, which the
+agent never opens: neighbouring events are cut out as one `SealedRun`, in one piece. The body of a MESSAGE is
+a pickled order or report. This module reads and writes nothing itself.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from typing import Any
+
+from gen_agent.sealed import PROTOCOL, Sealed, SealedRun
+
+MESSAGE = 1
+_HEADER = SealedRun.HEADER
+
+
+def message_frame(message: object) -> bytes:
+    """The frame of an order or report."""
+    body = pickle.dumps(message, PROTOCOL)
+    return _HEADER.pack(len(body), MESSAGE) + body
+
+
+def event_frame(body: bytes) -> bytes:
+    """The frame of one event's pickle."""
+    return _HEADER.pack(len(body), SealedRun.EVENT) + body
+
+
+def bodies(run: SealedRun) -> Iterator[Sealed]:
+    """The events of a run one by one, still sealed."""
+    at, size = 0, _HEADER.size
+    while at < len(run.raw):
+        length, _ = _HEADER.unpack_from(run.raw, at)
+        at += size
+        yield Sealed(run.raw[at : at + length])
+        at += length
+
+
+def first_events(run: SealedRun, count: int) -> SealedRun:
+    """The first `count` events of a run."""
+    at, size = 0, _HEADER.size
+    for _ in range(min(count, run.count)):
+        length, _ = _HEADER.unpack_from(run.raw, at)
+        at += size + length
+    return SealedRun(run.raw[:at], min(count, run.count))
+
+
+class FrameBuffer:
+    """Bytes as they arrive; complete frames as they are complete."""
+
+    def __init__(self) -> None:
+        self._bytes = bytearray()
+
+    def feed(self, data: bytes) -> None:
+        """Add what was read."""
+        self._bytes += data
+
+    def take(self) -> list[Any]:
+        """What is complete by now, in order: `SealedRun`s of neighbouring events, and messages."""
+        found: list[Any] = []
+        at = run_from = count = 0
+        for start, end, kind in self._frames():
+            if kind == SealedRun.EVENT:
+                count += 1
+                at = end
+                continue
+            if count:
+                found.append(SealedRun(bytes(self._bytes[run_from:at]), count))
+            with memoryview(self._bytes) as whole, whole[start:end] as body:
+                found.append(pickle.loads(body))
+            at = run_from = end
+            count = 0
+        if count:
+            found.append(SealedRun(bytes(self._bytes[run_from:at]), count))
+        del self._bytes[:at]
+        return found
+
+    def _frames(self) -> Iterator[tuple[int, int, int]]:
+        at, have, size = 0, len(self._bytes), _HEADER.size
+        while have - at >= size:
+            length, kind = _HEADER.unpack_from(self._bytes, at)
+            start = at + size
+            at = start + length
+            if have < at:
+                return
+            yield start, at, kind

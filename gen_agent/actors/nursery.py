@@ -1,0 +1,92 @@
+"""NurseryActor: imports what agents need once, and forks them.
+
+Forking costs milliseconds, importing a provider's SDK a hundred. One nursery serves one version of a script
+and one backend, so that what it has loaded is never stale for the agents it makes. It runs users' modules, at
+import only; it knows no agent's state and answers nobody but its supervisor.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+import attrs
+
+from gen_agent.actors import scripts
+from gen_agent.actors.agent import AgentActor
+from gen_agent.actors.children import CannotCreate, create_child
+from gen_agent.actors.internal import Begin, Preload, Spawn, Spawned, SpawnFailed
+from gen_agent.actors.processes import open_descriptors
+from gen_agent.actors.shell import Shell, log_failure
+from gen_agent.backends import resolve
+from gen_agent.errors import Undecodable
+from gen_agent.messages import StartAgent
+
+
+class NurseryActor(Shell):
+    """Forks agents for one supervisor."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._keep: frozenset[int] = frozenset()
+        self._warm = False
+
+    def handle(self, message: Any, sender: Any) -> None:
+        """Load, or fork and begin an agent."""
+        if isinstance(message, Preload):
+            self._load(lambda: _import_all(message))
+        elif isinstance(message, Spawn):
+            self._spawn(message, sender)
+
+    def _load(self, call: Any) -> None:
+        before = open_descriptors() if self.has_processes else frozenset()
+        try:
+            call()
+        except Exception as error:
+            # The agent meets the same error at its own start, where there is somebody to answer.
+            log_failure("preloading", error)
+        if self.has_processes:
+            # What users' modules opened at their top level is theirs: agents keep it.
+            self._keep |= open_descriptors() - before
+
+    def _spawn(self, spawn: Spawn, supervisor: Any) -> None:
+        if not self._warm:
+            self._warm = True
+            self._load(lambda: _import_classes(spawn.start))
+            gc.collect()
+            gc.freeze()
+        try:
+            child = create_child(self, AgentActor, _requirements(spawn.start))
+        except CannotCreate as error:
+            self.send(supervisor, SpawnFailed(spawn.token, type(error).__name__))
+            return
+        begin = Begin(spawn.start, spawn.token, supervisor)
+        if child.process is not None:
+            self.send(supervisor, Spawned(spawn.token, child.process.pid, child.process.start_time))
+            begin = attrs.evolve(
+                begin,
+                parent_pid=os.getpid(),
+                supervisor_pid=spawn.supervisor_pid,
+                keep=tuple(sorted(self._keep)),
+            )
+        self.send(child.address, begin)
+
+
+def _requirements(start: StartAgent) -> Mapping[str, Any] | None:
+    options = start.options
+    return None if isinstance(options, Undecodable) else options.get("requirements")
+
+
+def _import_all(preload: Preload) -> None:
+    scripts.load(preload.script)
+    for module in preload.modules:
+        import_module(module)
+
+
+def _import_classes(start: StartAgent) -> None:
+    scripts.load(start.script)
+    if not isinstance(start.agent, Undecodable) and not isinstance(start.backend, Undecodable):
+        resolve(start.backend)

@@ -1,0 +1,250 @@
+"""What is sent to a script: fetched from its mailbox, told apart, and kept in order until somebody asks for
+it.
+
+The law: a message is given out once; what one reader does not want stays for the others, in order. The death
+of an agent whose completion somebody waits for is learned by a monitor of our own, so that it comes after
+everything that agent sent. This module must not know how messages travel.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from thespian.actors import ActorExitRequest
+
+from gen_agent.actors.identity import this_process
+from gen_agent.actors.line import Line, MailboxGone
+from gen_agent.actors.mailbox import Batch, Open, Take
+from gen_agent.errors import AgentDown, GenAgentError, RequestNotFound
+from gen_agent.messages import Admission, Completion, Demonitor, Down, EventBatch, EventMessage, Monitor
+from gen_agent.protocol import WhyDown
+from gen_agent.sealed import Sealed
+from gen_agent.targets import incarnation_of
+from gen_agent.values import AgentAddress, Incarnation, MonitorRef, RequestRef, mint
+
+MAILBOX_CLASS = "gen_agent.actors.mailbox.MailboxActor"
+
+ANSWER_S = 10.0
+"""How long a mailbox has to say that it is empty, in seconds."""
+
+_OF_A_REQUEST = (Admission, EventMessage, EventBatch, Completion)
+
+
+class Pickup:
+    """One script's side of its mailbox."""
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+        self._mailbox: Any = None
+        self._acked = 0
+        self._box: deque[Any] = deque()
+        self._queues: dict[RequestRef, deque[Any]] = {}
+        self._unwanted: set[RequestRef] = set()
+        self._open: dict[RequestRef, Any] = {}
+        self._monitors: dict[MonitorRef, Any] = {}
+        self._own: dict[MonitorRef, Incarnation] = {}
+        self._watched: set[Incarnation] = set()
+        self._ended: dict[Incarnation, tuple[str, tuple[str, ...]]] = {}
+        line.on_supervisor_lost = self._supervisor_lost
+
+    @property
+    def address(self) -> Any:
+        """The mailbox' address; it is made when first asked for."""
+        if self._mailbox is None:
+            self._mailbox = self._line.endpoint.create(MAILBOX_CLASS)
+            self._line.post(self._mailbox, Open(this_process()))
+        return self._mailbox
+
+    @property
+    def can_wait(self) -> bool:
+        """Whether something may still come by waiting: not where everything runs in this process."""
+        return self._line.endpoint.has_processes
+
+    # ---------------------------------------------------------------- fetching
+
+    def fetch(self, timeout: float | None) -> bool:
+        """Take what the mailbox has, waiting for something at most `timeout`; whether anything came."""
+        self._adopt_strangers()
+        wait = timeout is None or timeout > 0
+        try:
+            batch = self._line.take(self.address, Take(self._acked, wait), timeout if wait else ANSWER_S)
+        except MailboxGone:
+            self._mailbox, self._acked = None, 0
+            return False
+        if batch is not None:
+            self._unpack(batch)
+        return batch is not None and bool(batch.items)
+
+    def fetch_all(self) -> None:
+        """Take everything that has reached the mailbox by now."""
+        while self.fetch(0.0):
+            pass
+
+    def _adopt_strangers(self) -> None:
+        while self._line.strangers:
+            self._sort(self._line.strangers.popleft())
+
+    def _unpack(self, batch: Batch) -> None:
+        for number, item in enumerate(batch.items, batch.first):
+            if number > self._acked:
+                self._acked = number
+                self._sort(item.open() if isinstance(item, Sealed) else item)
+
+    def _sort(self, message: Any) -> None:
+        if isinstance(message, Down):
+            self._on_down(message)
+        elif isinstance(message, _OF_A_REQUEST) and message.ref in self._unwanted:
+            if _is_last(message):
+                self._unwanted.discard(message.ref)
+        elif isinstance(message, _OF_A_REQUEST) and message.ref in self._queues:
+            self._queues[message.ref].append(message)
+        else:
+            self._box.append(message)
+
+    def _on_down(self, down: Down) -> None:
+        if down.monitor in self._own:
+            self._ended[self._own.pop(down.monitor)] = (down.reason, down.detail)
+        elif self._monitors.pop(down.monitor, None) is not None:
+            self._box.append(down)
+
+    # ---------------------------------------------------------------- receiving
+
+    def receive(self, match: Callable[[Any], Any], timeout: float | None) -> Any:
+        """The first message for which `match` is true, waiting at most `timeout`; None if none comes."""
+        end = None if timeout is None else time.monotonic() + timeout
+        seen = 0
+        while True:
+            for index in range(seen, len(self._box)):
+                if match(self._box[index]):
+                    message = self._box[index]
+                    del self._box[index]
+                    self._given_out(message)
+                    return message
+            seen = len(self._box)
+            left = None if end is None else end - time.monotonic()
+            if not self.fetch(left if left is None else max(0.0, left)) and (left is None or left <= 0):
+                return None
+
+    def _given_out(self, message: Any) -> None:
+        if isinstance(message, (Completion, Admission)) and _is_last(message):
+            self._open.pop(message.ref, None)
+
+    # ---------------------------------------------------------------- requests of this script
+
+    def expect(self, ref: RequestRef, agent: Any) -> None:
+        """This script is the recipient of that request's completion."""
+        self._open[ref] = agent
+
+    def completion(self, ref: RequestRef, timeout: float | None) -> Completion | None:
+        """The completion of a request, taken out; None if it does not come within `timeout`.
+
+        Raises the admission's error, `RequestNotFound`, or `AgentDown` when the agent ended without a
+        completion.
+        """
+        end = None if timeout is None else time.monotonic() + timeout
+        self.fetch_all()
+        if ref in self._open:
+            self.watch(self._open[ref])
+        while True:
+            found = self._find_last(ref)
+            if found is not None:
+                return found
+            if ref not in self._open:
+                raise RequestNotFound(ref)
+            self.raise_if_ended(self._open[ref])
+            left = None if end is None else end - time.monotonic()
+            if left is not None and left <= 0:
+                return None
+            if not self.fetch(left) and not self.can_wait:
+                return None
+
+    def _find_last(self, ref: RequestRef) -> Completion | None:
+        for index, message in enumerate(self._box):
+            if isinstance(message, (Completion, Admission)) and message.ref == ref and _is_last(message):
+                if isinstance(message, Admission):
+                    raise _fresh(message.error)
+                del self._box[index]
+                self._open.pop(ref, None)
+                return message
+        return None
+
+    # ---------------------------------------------------------------- streams
+
+    def open_queue(self, ref: RequestRef) -> deque[Any]:
+        """What comes of that request goes into a queue of its own from now on."""
+        return self._queues.setdefault(ref, deque())
+
+    def close_queue(self, ref: RequestRef, *, ended: bool) -> None:
+        """Nobody wants more of that request; what still comes of it is dropped."""
+        self._queues.pop(ref, None)
+        if not ended:
+            self._unwanted.add(ref)
+
+    # ---------------------------------------------------------------- deaths
+
+    def watch(self, agent: Any) -> None:
+        """Learn of an agent's end, after everything it sent to this script. Nothing for a plain address."""
+        if not isinstance(agent, AgentAddress) or agent.incarnation in self._watched:
+            return
+        monitor = Monitor(agent, mint.monitor(), self.address)
+        self._own[monitor.ref] = agent.incarnation
+        self._watched.add(agent.incarnation)
+        self._line.ask_supervisor(monitor)
+
+    def raise_if_ended(self, agent: Any) -> None:
+        """Raise `AgentDown` if that agent's end has been learned."""
+        if isinstance(agent, AgentAddress) and agent.incarnation in self._ended:
+            reason, detail = self._ended[agent.incarnation]
+            if reason == "noproc":
+                reason, detail = self._line.ask_supervisor(WhyDown(agent.incarnation))
+            raise AgentDown(agent, reason, tuple(detail))
+
+    def monitor(self, target: Any) -> MonitorRef:
+        """Have one `Down` come when `target` is gone."""
+        monitor = Monitor(target, mint.monitor(), self.address)
+        self._monitors[monitor.ref] = target
+        self._line.ask_supervisor(monitor)
+        return monitor.ref
+
+    def demonitor(self, ref: MonitorRef) -> None:
+        """Have no `Down` of that monitor come any more, one that is here already included."""
+        self._monitors.pop(ref, None)
+        self._box = deque(
+            message for message in self._box if not (isinstance(message, Down) and message.monitor == ref)
+        )
+        self._line.ask_supervisor(Demonitor(ref))
+
+    def _supervisor_lost(self) -> None:
+        # Its agents all end with it; the monitors it kept are ours to answer.
+        for incarnation in self._own.values():
+            self._ended.setdefault(incarnation, ("registry_lost", ()))
+        self._own.clear()
+        for ref, target in self._monitors.items():
+            known = isinstance(target, AgentAddress)
+            name = target.name if known else target
+            self._box.append(
+                Down(ref, target if known else None, name, "registry_lost", incarnation=incarnation_of(target))
+            )
+        self._monitors.clear()
+
+    def close(self) -> None:
+        """Take back the monitors and end the mailbox."""
+        for ref in (*self._monitors, *self._own):
+            self._line.ask_supervisor(Demonitor(ref), 1.0)
+        self._monitors.clear()
+        self._own.clear()
+        if self._mailbox is not None:
+            self._line.post(self._mailbox, ActorExitRequest())
+            self._mailbox = None
+
+
+def _is_last(message: Any) -> bool:
+    return isinstance(message, Completion) or (isinstance(message, Admission) and not message.accepted)
+
+
+def _fresh(error: GenAgentError | None) -> GenAgentError:
+    assert error is not None
+    return error.fresh()

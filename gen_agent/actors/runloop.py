@@ -1,0 +1,215 @@
+"""The loop of a transport: what is done when, while a process waits for messages or for its sends.
+
+The law: one pass completes finished sends, hands over due wakeups and the messages that are there, and then
+waits once; a handler is never called under the lock, nor while only transmitting. Every call makes at least
+one pass, so a duration of zero still gets on with everything. This module must not know how messages travel.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from datetime import timedelta
+from typing import Any
+
+from thespian.actors import ActorExitRequest, WakeupMessage, WatchMessage
+from thespian.system.messages.multiproc import ChildMayHaveDied
+from thespian.system.timing import currentTime
+from thespian.system.transport import (
+    ReceiveEnvelope,
+    Thespian__Run_Expired,
+    Thespian__Run_HandlerResult,
+    Thespian__Run_Terminated,
+    TransmitOnly,
+)
+
+from gen_agent.actors.bell import Bell
+from gen_agent.actors.inbox import Inbox
+from gen_agent.actors.outbox import Outbox
+from gen_agent.actors.poller import LONGEST_WAIT_S, READ, Poller, Watches
+from gen_agent.actors.wakeups import Wakeups
+
+Handler = Callable[[Any], Any]
+
+
+def deadline(duration: timedelta | float | None) -> float | None:
+    """The moment `duration` from now on the transport's clock; None stays None."""
+    if duration is None:
+        return None
+    now: float = currentTime()
+    return now + (duration.total_seconds() if isinstance(duration, timedelta) else duration)
+
+
+def remaining(until: float | None) -> timedelta | None:
+    """How long it is until a moment of `deadline`, never less than nothing; None stays None."""
+    return None if until is None else timedelta(seconds=max(0.0, until - currentTime()))
+
+
+class RunLoop:
+    """Half of the transport: waiting, waking, watching; `_outbox` and `_inbox` come from the other half."""
+
+    myAddress: Any
+    _outbox: Outbox
+    _inbox: Inbox
+
+    def _init_loop(self) -> None:
+        self._lock = threading.RLock()
+        self._closed = False
+        self._poller = Poller()
+        self._bell = Bell()
+        self._watched = Watches()
+        self._wakeups = Wakeups()
+        self._arrived: deque[Any] = deque()
+        self._finished: deque[tuple[Any, Any]] = deque()
+        self._watch_message: Any = None
+        self._abort_drains: bool | None = None
+        self._runner: int | None = None
+        self._child_died = self._exit_asked = False
+        self._poller.add(self._bell.fileno(), READ, self._hear_bell)
+        self._poller.add(self._watched.fileno(), READ, self._see_watched)
+
+    def run(self, incomingHandler: Handler | Any, maximumDuration: timedelta | float | None = None) -> Any:
+        """Hand arriving messages and wakeups to the handler until it returns something false, or the time is
+        over.
+
+        With None as handler the first message is returned; with `TransmitOnly` nothing is received, and the
+        number of sends still pending is returned as soon as one has finished, 0 if there are none.
+        """
+        self._abort_drains = None
+        outer, self._runner = self._runner, threading.get_ident()
+        until = deadline(maximumDuration)
+        try:
+            if incomingHandler is TransmitOnly or isinstance(incomingHandler, TransmitOnly):
+                return self._run_transmits(until)
+            return self._run_messages(incomingHandler, until)
+        finally:
+            self._runner = outer
+
+    def _run_messages(self, handler: Handler | None, until: float | None) -> Any:
+        waited = False
+        while not self._leaving():
+            result = self._deliver(handler)
+            if result is not None:
+                return result
+            if waited and until is not None and until <= currentTime():
+                return Thespian__Run_Expired()
+            if self._leaving():
+                break
+            now = bool(self._arrived or self._finished)
+            self._wait(0.0 if now else self._patience(until, self._wakeups.next_due()))
+            waited = True
+        return Thespian__Run_Terminated()
+
+    def _run_transmits(self, until: float | None) -> Any:
+        before = self._outbox.pending
+        waited = False
+        with self._not_watching():
+            while not self._leaving():
+                self._complete()
+                pending = self._outbox.pending
+                if pending < before or not pending:
+                    return pending
+                if waited and until is not None and until <= currentTime():
+                    return Thespian__Run_Expired()
+                self._wait(0.0 if self._finished else self._patience(until))
+                waited = True
+        return Thespian__Run_Terminated()
+
+    def _leaving(self) -> bool:
+        if self._closed:
+            return True
+        if self._abort_drains is None:
+            return False
+        # What has finished is still to be told, and who is told may send more.
+        return not (self._abort_drains and (self._outbox.pending or self._finished))
+
+    def _deliver(self, handler: Handler | None) -> Any:
+        self._complete()
+        for wakeup in self._wakeups.take_due():
+            self._arrived.append(
+                ReceiveEnvelope(self.myAddress, WakeupMessage(wakeup.period, wakeup.payload))
+            )
+        # Only what is there now: a handler that keeps sending to itself must not keep the sockets waiting.
+        for _ in range(len(self._arrived)):
+            envelope = self._arrived.popleft()
+            if envelope is self._watch_message:
+                self._watch_message = None
+            if handler is None:
+                return envelope
+            result = Thespian__Run_HandlerResult(handler(envelope))
+            if not result:
+                return result
+        return None
+
+    def _complete(self) -> None:
+        for _ in range(len(self._finished)):
+            intent, status = self._finished.popleft()
+            intent.tx_done(status)
+
+    def _patience(self, *moments: float | None) -> float:
+        with self._lock:
+            moments = (*moments, self._outbox.next_due(), self._inbox.next_due())
+        known = [moment for moment in moments if moment is not None]
+        return max(0.0, min(known) - currentTime()) if known else LONGEST_WAIT_S
+
+    def _wait(self, timeout_s: float) -> None:
+        ready = self._poller.wait(timeout_s)
+        with self._lock:
+            self._poller.dispatch(ready)
+            self._outbox.run_due()
+            self._inbox.run_due()
+
+    def _hear_bell(self) -> None:
+        self._bell.silence()
+        if self._child_died:
+            self._child_died = False
+            self._arrived.append(ReceiveEnvelope(self.myAddress, ChildMayHaveDied()))
+        if self._exit_asked:
+            self._exit_asked = False
+            self._arrived.append(ReceiveEnvelope(self.myAddress, ActorExitRequest()))
+
+    def _see_watched(self) -> None:
+        ready = self._watched.ready()
+        if ready and self._watch_message is None:
+            self._watch_message = ReceiveEnvelope(self.myAddress, WatchMessage(ready))
+            self._arrived.append(self._watch_message)
+
+    @contextlib.contextmanager
+    def _not_watching(self) -> Iterator[None]:
+        # Nobody takes what a watched descriptor holds meanwhile: it would end every wait at once.
+        if not self._watched.any:
+            yield
+            return
+        self._poller.remove(self._watched.fileno())
+        try:
+            yield
+        finally:
+            if not self._closed:
+                self._poller.add(self._watched.fileno(), READ, self._see_watched)
+
+    def set_watch(self, watchlist: Iterable[object]) -> None:
+        """Have a `WatchMessage` come when one of these descriptors is readable, until the next call."""
+        self._watched.set(watchlist)
+
+    def addWakeup(self, timePeriod: timedelta, payload: Any) -> None:
+        """Have a `WakeupMessage` come after `timePeriod`, however long; from any thread."""
+        with self._lock:
+            self._wakeups.add(timePeriod, payload)
+        self._call_runner()
+
+    def interrupt_wait(self, signal_shutdown: bool = False, check_children: bool = False) -> None:
+        """Wake the loop, to exit or to look for dead children; safe in a signal handler."""
+        self._exit_asked |= signal_shutdown
+        self._child_died |= check_children
+        self._bell.ring()
+
+    def abort_run(self, drain: bool = False) -> None:
+        """End the current `run`, with `drain` after everything queued has left."""
+        self._abort_drains = drain
+
+    def _call_runner(self) -> None:
+        """Wake the loop if it is another thread's: what was just done may change how long it has to wait."""
+        if self._runner not in (None, threading.get_ident()):
+            self._bell.ring()

@@ -1,0 +1,180 @@
+"""The base of our actors: what a Thespian actor must get right, done once.
+
+The law: nothing leaves `receiveMessage` (Thespian would call it again, send twice and log the message), every
+call of it returns the watch, `__init__` does nothing that can fail. A subclass says what to do with a
+message, with a watched thing that is ready, with a deadline, and when one of these raises.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Hashable
+from datetime import timedelta
+from typing import Any
+
+from thespian.actors import Actor, ThespianWatch, WakeupMessage, WatchMessage
+
+from gen_agent.actors.deadlines import Deadlines
+from gen_agent.actors.internal import Again
+from gen_agent.actors.timer import KernelTimer
+from gen_agent.actors.watching import Ready, Watcher
+
+_TIMER = "the shell's own timer"
+
+
+class Shell(Actor):
+    """An actor whose messages are handled by `handle`, with watched descriptors and processes, and deadlines.
+
+    Where the base has processes, deadlines are a kernel timer behind the watch; where everything runs in one
+    process they are Thespian wakeups, and watched processes are looked at with every message.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._watcher: Watcher | None = None
+        self._timer: KernelTimer | None = None
+        self._timer_due: float | None = None
+        self._wakeup_due: float | None = None
+        self._deadlines = Deadlines()
+        self._put_off: deque[Callable[[], None]] = deque()
+
+    # ---------------------------------------------------------------- for subclasses
+
+    def handle(self, message: Any, sender: Any) -> None:
+        """Deal with one message; exit requests and exited children are messages too."""
+        raise NotImplementedError
+
+    def on_ready(self, ready: Ready) -> None:
+        """Deal with something watched that is ready."""
+
+    def on_deadline(self, key: Hashable) -> None:
+        """Deal with a deadline that is due; it is forgotten already."""
+
+    def on_bug(self, error: Exception) -> None:
+        """One of these raised, which is a mistake of ours. Default: log its class; the actor goes on."""
+        log_failure(type(self).__name__, error)
+
+    # ---------------------------------------------------------------- what a base can do
+
+    @property
+    def has_processes(self) -> bool:
+        """Whether actors of this base are processes, and descriptors can be watched."""
+        return hasattr(getattr(self._myRef, "transport", None), "set_watch")
+
+    @property
+    def watcher(self) -> Watcher:
+        """What this actor watches; made when first needed."""
+        if self._watcher is None:
+            self._watcher = Watcher()
+        return self._watcher
+
+    def set_deadline(self, key: Hashable, seconds: float) -> None:
+        """Call `on_deadline(key)` after `seconds`; replaces an earlier deadline of that key."""
+        self._deadlines.set(key, time.monotonic() + seconds)
+
+    def clear_deadline(self, key: Hashable) -> None:
+        """Forget that deadline, if there is one."""
+        self._deadlines.clear(key)
+
+    def soon(self, call: Callable[[], None]) -> None:
+        """Do `call` once the sends of the message being handled have left, before or after other messages."""
+        self._put_off.append(call)
+        if len(self._put_off) == 1:
+            Actor.send(self, self.myAddress, Again())
+
+    # ---------------------------------------------------------------- the loop
+
+    def receiveMessage(self, message: Any, sender: Any) -> ThespianWatch | None:
+        """Thespian's entry: never raises."""
+        try:
+            self._dispatch(message, sender)
+        except Exception as error:
+            self._report(error)
+        return self._watch()
+
+    def _dispatch(self, message: Any, sender: Any) -> None:
+        if isinstance(message, WatchMessage):
+            self._on_watch()
+        elif isinstance(message, WakeupMessage) and message.payload is _TIMER:
+            self._wakeup_due = None
+        elif isinstance(message, Again):
+            self._do_put_off()
+        else:
+            self.handle(message, sender)
+            if self._watcher and not self.has_processes:
+                self._on_watch()
+        self._run_due()
+
+    def _on_watch(self) -> None:
+        for ready in self.watcher.ready():
+            # One of the others may have removed it meanwhile.
+            if ready.key != _TIMER and ready.key in self.watcher:
+                self._guarded(self.on_ready, ready)
+
+    def _do_put_off(self) -> None:
+        for _ in range(len(self._put_off)):
+            self._guarded(lambda _: self._put_off.popleft()(), None)
+        if self._put_off:
+            Actor.send(self, self.myAddress, Again())
+
+    def _run_due(self) -> None:
+        now = time.monotonic()
+        while (key := self._deadlines.pop_due(now)) is not None:
+            self._guarded(self.on_deadline, key)
+
+    def _guarded(self, call: Callable[[Any], None], argument: Any) -> None:
+        try:
+            call(argument)
+        except Exception as error:
+            self._report(error)
+
+    def _report(self, error: Exception) -> None:
+        try:
+            self.on_bug(error)
+        except Exception as second:
+            log_failure(type(self).__name__, second)
+
+    # ---------------------------------------------------------------- waking
+
+    def _watch(self) -> ThespianWatch | None:
+        try:
+            self._arm()
+            if self.has_processes and self._watcher:
+                return ThespianWatch([self._watcher.fileno()])
+        except Exception as error:
+            self._report(error)
+        return None
+
+    def _arm(self) -> None:
+        due = self._deadlines.next_due()
+        if self.has_processes:
+            self._arm_timer(due)
+        elif due is not None and (self._wakeup_due is None or due < self._wakeup_due):
+            self._wakeup_due = due
+            self.wakeupAfter(timedelta(seconds=max(0.0, due - time.monotonic())), _TIMER)
+
+    def _arm_timer(self, due: float | None) -> None:
+        if due == self._timer_due:
+            return
+        if self._timer is None:
+            self._timer = KernelTimer()
+            self.watcher.add(self._timer, _TIMER)
+        self._timer.set(due)
+        self._timer_due = due
+
+
+def log_failure(where: str, error: BaseException) -> None:
+    """Log that something of ours raised: the class and the lines of code, never the text (C218)."""
+    logging.getLogger("gen_agent").error("%s failed: %s", where, described(error))
+
+
+def described(error: BaseException) -> str:
+    """The class of `error` and the lines of code it went through, innermost first, without any content."""
+    places, trace = [], error.__traceback__
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        places.append(f"{code.co_filename.rpartition('/')[2]}:{trace.tb_lineno}:{code.co_name}")
+        trace = trace.tb_next
+    return " ".join((type(error).__name__, *reversed(places)))

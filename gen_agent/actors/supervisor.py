@@ -1,0 +1,238 @@
+"""SupervisorActor: one per actor system, by global name. Parent of supervised agents, keeper of names and
+monitors.
+
+The law: it never runs, loads or opens anything of a user's, never waits, and answers every call. What it
+knows of agents is `core.directory`; starts are `births`, ends are `ends`. Agents with another parent register
+here, and their processes are watched like those of our own.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+from thespian.actors import ActorExitRequest, ChildActorExited
+
+from gen_agent.actors.births import Births
+from gen_agent.actors.ends import Ends
+from gen_agent.actors.identity import host, this_process
+from gen_agent.actors.internal import AgentFailed, AgentUp, Ending, Register, Spawned, SpawnFailed
+from gen_agent.actors.processes import ProcessId, kill_tree
+from gen_agent.actors.shell import Shell
+from gen_agent.actors.watching import Ready
+from gen_agent.core.directory import Directory, Entry
+from gen_agent.envelopes import VERSION, Call, Envelope
+from gen_agent.errors import AgentDown, AgentNotFound, AlreadyStarted, GenAgentError, UnknownRequest
+from gen_agent.messages import Demonitor, Monitor, Reply, StartAgent, StopAgent
+from gen_agent.protocol import (
+    AGENT_CLASS,
+    Abandon,
+    Hello,
+    IsAlive,
+    ListNames,
+    Lookup,
+    Shutdown,
+    StopUnder,
+    WhyDown,
+)
+from gen_agent.targets import actor_of
+from gen_agent.values import AgentAddress, Caller, CallRef, is_address
+
+NURSERY_CLASS = "gen_agent.actors.nursery.NurseryActor"
+
+
+class SupervisorActor(Shell):
+    """The supervisor. It does its work in messages, watched processes and deadlines; nothing in it blocks."""
+
+    nursery_class = NURSERY_CLASS
+    agent_class = AGENT_CLASS
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._directory = Directory()
+        self._births = Births(self, self._directory, self.nursery_class, self.agent_class)
+        self._ends = Ends(self, self._directory, self._births)
+        self._processes: dict[int, ProcessId] = {}
+        self._closing: list[tuple[Any, CallRef]] = []
+        self._handlers: dict[type, Callable[[Any, Any], None]] = {
+            StartAgent: self._births.begin,
+            Spawned: lambda message, _: self._births.spawned(message),
+            SpawnFailed: lambda message, _: self._births.spawn_failed(message),
+            AgentUp: lambda message, _: self._up(message),
+            AgentFailed: lambda message, _: self._births.failed(message),
+            Ending: lambda message, _: self._ends.announced(message),
+            Register: self._register,
+            Monitor: self._monitor,
+            Demonitor: self._demonitor,
+            StopAgent: lambda message, sender: self._stop(message.target, None, message.call, sender),
+            StopUnder: lambda message, sender: self._stop(
+                message.target, message.supervisor, message.call, sender
+            ),
+            Abandon: self._abandon,
+            Lookup: lambda message, sender: self.answer(
+                sender, message.call, self._directory.find(message.name)
+            ),
+            ListNames: lambda message, sender: self.answer(sender, message.call, self._directory.names()),
+            WhyDown: lambda message, sender: self._ends.why(message.whom, sender, message.call),
+            IsAlive: self._is_alive,
+            Hello: self._hello,
+            Shutdown: self._shutdown,
+            ChildActorExited: lambda message, _: self._child_exited(message.childAddress),
+        }
+
+    def handle(self, message: Any, sender: Any) -> None:
+        """Deal with one message; what is not known is answered if it is a call, else dropped."""
+        if isinstance(message, Envelope) and message.version != VERSION:
+            if isinstance(message, Call):
+                self.answer(sender, message.call, error=UnknownRequest())
+            return
+        handler = self._handlers.get(type(message))
+        if handler is not None:
+            handler(message, sender)
+        elif isinstance(message, Call):
+            self.answer(sender, message.call, error=UnknownRequest())
+        if self._closing and not len(self._directory):
+            self._close()
+
+    # ---------------------------------------------------------------- what births and ends need
+
+    def answer(self, to: Any, call: CallRef, value: Any = None, error: GenAgentError | None = None) -> None:
+        """Reply to a call."""
+        self.send(to, Reply(call, value, error))
+
+    def create(self, actor: str) -> Any:
+        """Create a child actor by class name."""
+        return self.createActor(actor)
+
+    def now(self) -> float:
+        """The monotonic clock, in seconds."""
+        return time.monotonic()
+
+    def follow(self, token: int, process: ProcessId) -> None:
+        """Watch the process of a token; one that has ended already is dealt with at once."""
+        self._processes[token] = process
+        if not self.watcher.add_process(process, token):
+            self._gone(token)
+
+    def kill(self, token: int) -> None:
+        """End the process of a token with all below it; without processes, ask the actor to exit."""
+        process = self._processes.get(token)
+        if process is not None:
+            kill_tree(process)
+            return
+        for child, number in self._births.children:
+            if number == token:
+                self.send(child, ActorExitRequest())
+
+    def end_child(self, address: Any) -> None:
+        """Ask a child that is not an agent to exit."""
+        self.send(address, ActorExitRequest())
+
+    # ---------------------------------------------------------------- what happens by itself
+
+    def on_ready(self, ready: Ready) -> None:
+        """A watched process has ended."""
+        if isinstance(ready.key, int):
+            self._gone(ready.key)
+
+    def _gone(self, token: int) -> None:
+        self.watcher.remove(token)
+        self._processes.pop(token, None)
+        self._ends.died(token)
+
+    def _child_exited(self, address: Any) -> None:
+        token = self._births.child_exited(address)
+        if token is not None and not self.has_processes:
+            self._ends.died(token)
+
+    def on_deadline(self, key: Any) -> None:
+        """Somebody took longer than allowed."""
+        kind, token = key
+        if kind in ("kill", "failing"):
+            self.kill(token)
+        elif kind == "late":
+            self._ends.late(token)
+        elif kind == "unspawned":
+            self._births.unspawned(token)
+
+    # ---------------------------------------------------------------- questions
+
+    def _up(self, message: AgentUp) -> None:
+        self._ends.limit(message.token, message.shutdown_s)
+        self._births.up(message)
+
+    def _register(self, message: Register, sender: Any) -> None:
+        address = message.address
+        entry = Entry(self._births.new_token(), address.name, parent=message.parent)
+        holder = self._directory.reserve(entry)
+        if holder is not None:
+            self.answer(sender, message.call, error=AlreadyStarted(holder.address))
+            return
+        self._directory.up(entry.token, address)
+        self._ends.limit(entry.token, message.shutdown_s)
+        self.answer(sender, message.call, os.getpid() if self.has_processes else None)
+        who = address.incarnation
+        if self.has_processes and who.host == host():
+            self.follow(entry.token, ProcessId(who.pid, who.start_time))
+
+    def _entry(self, target: Any) -> Entry | None:
+        if isinstance(target, AgentAddress):
+            return self._directory.incarnation(target.incarnation)
+        return self._directory.at(target) if is_address(target) else self._directory.holder(target)
+
+    def _stop(self, target: Any, supervisor: Any, call: CallRef, sender: Any) -> None:
+        entry = self._entry(target)
+        if entry is None or entry.address is None:
+            gone = AgentDown(target, "noproc") if is_address(target) else AgentNotFound(target)
+            self.answer(sender, call, error=gone)
+        elif self._is_parent(entry, supervisor):
+            self._ends.stop(entry, sender, call)
+        else:
+            self.answer(sender, call, error=AgentNotFound(target))
+
+    def _is_parent(self, entry: Entry, supervisor: Any) -> bool:
+        own = entry.parent is None
+        if supervisor is None or actor_of(supervisor) == self.myAddress:
+            return own
+        return not own and bool(actor_of(supervisor) == actor_of(entry.parent))
+
+    def _monitor(self, message: Monitor, sender: Any) -> None:
+        self._ends.monitor(message, sender)
+        self.answer(sender, message.call, message.ref)
+
+    def _demonitor(self, message: Demonitor, sender: Any) -> None:
+        self._ends.demonitor(message)
+        self.answer(sender, message.call)
+
+    def _abandon(self, message: Abandon, sender: Any) -> None:
+        if self._births.give_up(message.start, sender, message.call):
+            return
+        served = [entry for entry in self._directory if isinstance(entry.start, StartAgent)]
+        entry = next((entry for entry in served if entry.start.call == message.start), None)
+        if entry is not None:
+            self._ends.kill(entry, sender, message.call)
+        else:
+            self._births.never(message.start)
+            self.answer(sender, message.call)
+
+    def _is_alive(self, message: IsAlive, sender: Any) -> None:
+        self.answer(sender, message.call, self._directory.incarnation(message.whom) is not None)
+
+    def _hello(self, message: Hello, sender: Any) -> None:
+        me = this_process()
+        who = me if self.has_processes else Caller(me.host, 0, 0)
+        self.answer(sender, message.call, who)
+
+    # ---------------------------------------------------------------- the end
+
+    def _shutdown(self, message: Shutdown, sender: Any) -> None:
+        self._closing.append((sender, message.call))
+        self._ends.stop_all()
+
+    def _close(self) -> None:
+        for sender, call in self._closing:
+            self.answer(sender, call)
+        self._closing.clear()
+        self.send(self.myAddress, ActorExitRequest())

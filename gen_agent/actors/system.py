@@ -1,0 +1,129 @@
+"""AgentSystem: agents for a script.
+
+The law: leaving the block ends what was started here and nothing else. One client is for one thread at a
+time; every further thread gets its own by `private()`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from types import TracebackType
+from typing import Any, TypeVar
+
+from gen_agent.actors.endpoint import Endpoint, endpoint_of
+from gen_agent.actors.opening import Opened, attach, open_system
+from gen_agent.actors.script_lives import Lives
+from gen_agent.actors.script_mail import Mail
+from gen_agent.actors.script_requests import Requests
+from gen_agent.errors import AgentDown, CallTimeout
+from gen_agent.protocol import Shutdown
+
+STOPPING_S = 5.0
+"""How long closing a system of our own waits for its agents to end in an orderly way, in seconds."""
+
+_Self = TypeVar("_Self", bound="AgentSystem")
+
+
+class Client(Requests, Lives, Mail):
+    """Everything a script can do with agents; what `private()` gives to another thread."""
+
+    def __init__(self, endpoint: Endpoint, what: str = "client") -> None:
+        super().__init__(endpoint, what)
+
+
+class AgentSystem(Client):
+    """Agents for a script: `with AgentSystem() as agents: ...`.
+
+    `system`: None (a system of our own, ended with this object or its process), the name of a base
+    (`"genAgentTCPBase"`, `"multiprocTCPBase"`, `"simpleSystemBase"`), or a live
+    `thespian.actors.ActorSystem`, which lives on. `admin_port` (None: a free one), `bind` and `key_file` are
+    for a system of our own. Raises `ValueError` for a base or start method that is refused, with the reason,
+    and `RuntimeError` while this script is being loaded in an agent's process.
+    """
+
+    def __init__(
+        self,
+        system: Any = None,
+        *,
+        admin_port: int | None = None,
+        bind: str = "127.0.0.1",
+        key_file: str | None = None,
+        capabilities: Mapping[str, Any] | None = None,
+        log_defs: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._begin(
+            open_system(
+                system,
+                admin_port=admin_port,
+                bind=bind,
+                key_file=key_file,
+                capabilities=capabilities,
+                log_defs=log_defs,
+            )
+        )
+
+    def _begin(self, opened: Opened) -> None:
+        self._opened = opened
+        try:
+            super().__init__(endpoint_of(opened.system), "AgentSystem")
+        except BaseException:
+            opened.end()
+            raise
+
+    @classmethod
+    def attach(
+        cls: type[_Self], admin_port: int, *, host: str = "127.0.0.1", key_file: str | None = None
+    ) -> _Self:
+        """Join a running system; its agents live on when this client is closed.
+
+        The key file defaults to `$GEN_AGENT_KEY_FILE`, else the one in the user's runtime directory. Raises
+        `FileNotFoundError`, `PermissionError` or `ValueError` for a key file that does not serve, and
+        Thespian's `InvalidActorAddress` where no system answers or it has another key.
+        """
+        attached = cls.__new__(cls)
+        attached._begin(attach(admin_port, host, key_file))
+        return attached
+
+    @contextlib.contextmanager
+    def private(self) -> Iterator[Client]:
+        """A client of its own for another thread, with a mailbox of its own, closed at the end of the block."""
+        if self._guard.closed:
+            raise RuntimeError("this AgentSystem is closed")
+        client = Client(endpoint_of(self._opened.system), "private client")
+        try:
+            yield client
+        finally:
+            client._hang_up()
+
+    def close(self) -> None:
+        """End everything of a system of our own; of another one only this client's mailbox and monitors.
+
+        Agents of our own end in an orderly way for at most 5 s, then they are killed. Harmless when done
+        twice; any other use afterwards is `RuntimeError`.
+        """
+        if self._guard.closed:
+            return
+        try:
+            if self._opened.owned:
+                self._stop_agents()
+        finally:
+            try:
+                self._hang_up()
+            finally:
+                self._opened.end()
+
+    def _stop_agents(self) -> None:
+        try:
+            self._ask_supervisor(Shutdown(), STOPPING_S)
+        except (AgentDown, CallTimeout):
+            # What does not end in time, or lost its supervisor, is ended with its process.
+            return
+
+    def __enter__(self: _Self) -> _Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

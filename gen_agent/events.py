@@ -1,0 +1,137 @@
+"""What a turn is made of: events out of a backend, and the response they add up to.
+
+Values only: nothing here runs a turn. Payloads (data, texts, prompts) never show in a `repr`, because
+messages are logged by their `repr`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+import attrs
+
+from gen_agent.wire import Wire
+
+TERMINAL = frozenset({"result", "error"})
+"""The kinds that end a turn; every other kind, also one of the backend's own making, does not (C162)."""
+
+_UNSET: Any = object()
+_set = object.__setattr__
+_new = object.__new__
+
+
+def _text(_: Any, field: attrs.Attribute[Any], value: object) -> None:
+    if type(value) is not str and not isinstance(value, str):
+        raise TypeError(f"{field.name}: a str is needed, not {type(value).__name__}")
+
+
+def _run(value: Iterable[Event]) -> tuple[Event, ...]:
+    return tuple(value)
+
+
+def _restore_event(kind: str, data: Mapping[str, Any], timestamp_s: float) -> Event:
+    # The one object that is unpickled in bulk: no loop over fields, no second copy of the data.
+    event = _new(Event)
+    _set(event, "kind", kind)
+    _set(event, "data", data)
+    _set(event, "timestamp_s", timestamp_s)
+    return event
+
+
+@attrs.frozen(slots=True, getstate_setstate=False)
+class Event:
+    """One thing that happened in a turn.
+
+    `kind` is session, text, tool_use, tool_result, usage, result, error, or a backend's own; `data` holds the
+    rest and is copied; `timestamp_s` is `time.monotonic()` of the worker. Raises `TypeError` for a kind that
+    is not a str or data that is not a mapping.
+    """
+
+    kind: str = attrs.field(validator=_text)
+    data: Mapping[str, Any] = attrs.field(factory=dict, converter=dict, repr=False)
+    timestamp_s: float = attrs.field(factory=time.monotonic)
+
+    @property
+    def terminal(self) -> bool:
+        """Whether a turn ends with this event."""
+        return self.kind in TERMINAL
+
+    @classmethod
+    def text(cls, text: str, **data: Any) -> Event:
+        """A piece of the answer; `message_boundary=True` in `data` begins a new paragraph (C171)."""
+        return cls("text", {"text": text, **data})
+
+    @classmethod
+    def session(cls, **data: Any) -> Event:
+        """The provider's word on its session."""
+        return cls("session", data)
+
+    @classmethod
+    def tool_use(cls, **data: Any) -> Event:
+        """A tool is being used."""
+        return cls("tool_use", data)
+
+    @classmethod
+    def tool_result(cls, **data: Any) -> Event:
+        """What a tool gave back."""
+        return cls("tool_result", data)
+
+    @classmethod
+    def usage(cls, input_tokens: int, output_tokens: int, **data: Any) -> Event:
+        """What the turn has cost so far; the last one counts (C173)."""
+        return cls("usage", {"input_tokens": input_tokens, "output_tokens": output_tokens, **data})
+
+    @classmethod
+    def result(cls, text: str | None = None, **data: Any) -> Event:
+        """The turn succeeded; without `text` the answer is that of the text events (C171)."""
+        return cls("result", data if text is None else {"text": text, **data})
+
+    @classmethod
+    def error(cls, reason: Any = _UNSET, **data: Any) -> Event:
+        """The turn failed; without a reason it is `BackendFailed("unknown")` (C164)."""
+        return cls("error", data if reason is _UNSET else {"reason": reason, **data})
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore_event, (self.kind, self.data, self.timestamp_s)
+
+
+@attrs.frozen(slots=True, getstate_setstate=False)
+class Omission(Wire):
+    """The first event that compact capture left out: which limit, and what kind of event (C166)."""
+
+    limit: Literal["events", "bytes"]
+    event_kind: str
+
+
+@attrs.frozen(slots=True, getstate_setstate=False)
+class EventCoverage(Wire):
+    """What a response retains of its turn; observed = retained + omitted, terminal included (C166)."""
+
+    mode: Literal["exact", "compact"] = "exact"
+    observed_events: int = 0
+    retained_events: int = 0
+    omitted_events: int = 0
+    retained_bytes: int = 0
+    first_omission: Omission | None = None
+
+
+@attrs.frozen(slots=True, getstate_setstate=False)
+class Response(Wire):
+    """The outcome of a turn that succeeded (C170-C173).
+
+    `text` is the whole answer and `final_message` its last message; `usage` is the data of the last usage
+    event; `duration_s` the worker's wall time in seconds; `prompt` what was dispatched, after `pre_turn`.
+    """
+
+    text: str = attrs.field(default="", repr=False)
+    final_message: str = attrs.field(default="", repr=False)
+    events: tuple[Event, ...] = attrs.field(default=(), converter=_run, repr=False)
+    terminal: Event | None = attrs.field(default=None, repr=False)
+    event_coverage: EventCoverage = attrs.field(factory=EventCoverage)
+    usage: Mapping[str, Any] | None = attrs.field(default=None, repr=False)
+    duration_s: float = 0.0
+    metadata: Mapping[str, Any] = attrs.field(factory=dict, repr=False)
+    session_id: Any = attrs.field(default=None, repr=False)
+    prompt: str = attrs.field(default="", repr=False)

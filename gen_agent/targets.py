@@ -1,0 +1,84 @@
+"""Whom a call is for and how long it may take: checked in the caller, before anything is sent.
+
+A target is a name or an address; an address is an `AgentAddress` or a plain Thespian `ActorAddress`, and
+never a name. This module knows no message, actor or Thespian.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from gen_agent.values import AgentAddress, Incarnation, is_address, name_key
+
+ADDRESS_TIMEOUT_S = 5.0
+"""How long `poll`, `cancel_request` and `interrupt_request` wait on an address unless told otherwise (C207).
+"""
+
+
+class _Default:
+    def __repr__(self) -> str:
+        return "5.0 for an address, None for a name"
+
+
+DEFAULT_TIMEOUT: Any = _Default()
+"""Stands in a signature for "5 seconds on an address, no limit on a name"."""
+
+
+def checked_target(target: object) -> Any:
+    """Return `target`: a name (C011) or an address; raises `TypeError` naming what is allowed."""
+    if is_address(target) or isinstance(target, (str, bytes, int)) and not isinstance(target, bool):
+        return target
+    try:
+        if type(target) is tuple and target:
+            name_key(tuple(checked_name_part(part) for part in target))
+            return target
+    except TypeError:
+        pass
+    raise TypeError(
+        f"target: a name (str, bytes, int or a tuple of these) or an address, not {type(target).__name__}"
+    )
+
+
+def checked_name_part(part: object) -> Any:
+    """One part of a tuple that is a name: anything a name may be, but no address."""
+    if is_address(part):
+        raise TypeError("target: an address is no part of a name")
+    return checked_target(part)
+
+
+def checked_address(address: object) -> Any:
+    """Return `address`; raises `TypeError` for anything else, names included (C197)."""
+    if is_address(address):
+        return address
+    raise TypeError(f"address: an AgentAddress or an ActorAddress is allowed, not {type(address).__name__}")
+
+
+def checked_timeout(timeout: object) -> float | None:
+    """Return `timeout` in seconds, None for no limit; raises `TypeError` or `ValueError` naming what is
+    allowed.
+    """
+    if timeout is None:
+        return None
+    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)):
+        raise TypeError(f"timeout: a number of seconds >= 0 or None is allowed, not {type(timeout).__name__}")
+    if math.isnan(timeout) or timeout < 0:
+        raise ValueError(f"timeout: a number of seconds >= 0 or None is allowed, not {timeout!r}")
+    return None if math.isinf(timeout) else float(timeout)
+
+
+def timeout_on(target: object, timeout: object) -> float | None:
+    """The timeout of an exact-request control: what was given, else the default of C207."""
+    if timeout is DEFAULT_TIMEOUT:
+        return ADDRESS_TIMEOUT_S if is_address(target) else None
+    return checked_timeout(timeout)
+
+
+def incarnation_of(target: object) -> Incarnation | None:
+    """Whom exactly an address promises: None for a plain Thespian one."""
+    return target.incarnation if isinstance(target, AgentAddress) else None
+
+
+def actor_of(address: Any) -> Any:
+    """The Thespian address behind an address."""
+    return address.actor if isinstance(address, AgentAddress) else address

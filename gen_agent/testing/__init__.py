@@ -1,0 +1,1 @@
+"""Shipped tools for testing agents and backends."""

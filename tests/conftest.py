@@ -1,0 +1,24 @@
+"""What every test of this project gets: no leftovers, and how many examples properties are tried on."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from gen_agent.testing.leaks import no_leftovers, private_runtime_dir
+
+pytest_plugins = ["pytester"]
+
+__all__ = ["clean", "no_leftovers", "private_runtime_dir"]
+
+# Examples run under a fixture that is right for all of them together, and on machines that are busy.
+_ALWAYS = {"deadline": None, "suppress_health_check": [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]}
+settings.register_profile("dev", max_examples=50, **_ALWAYS)
+settings.register_profile("ci", max_examples=200, derandomize=True, **_ALWAYS)
+settings.register_profile("deep", max_examples=5_000, **_ALWAYS)
+settings.load_profile("dev")
+
+
+@pytest.fixture(autouse=True)
+def clean(no_leftovers: None) -> None:
+    """No test of this project leaves a process, zombie, port, descriptor or key file."""

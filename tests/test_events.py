@@ -1,0 +1,107 @@
+"""Events, coverage and responses as values."""
+
+from __future__ import annotations
+
+import pickle
+import time
+from collections import OrderedDict
+
+import attrs
+import pytest
+from hypothesis import given
+
+from gen_agent.events import TERMINAL, Event, EventCoverage, Omission, Response
+from gen_agent.sealed import dump, load
+from tests.strategies import event_values
+
+
+@pytest.mark.parametrize("kind", ["session", "text", "tool_use", "tool_result", "usage", "my_own", ""])
+def test_only_result_and_error_are_terminal(kind: str) -> None:
+    """C162: a turn ends with a result or an error; any other kind, also a custom one, goes on."""
+    assert not Event(kind).terminal
+    assert {"result", "error"} == TERMINAL
+    assert Event.result().terminal
+    assert Event.error().terminal
+
+
+@pytest.mark.parametrize(
+    ("event", "kind", "data"),
+    [
+        (Event.text("a", message_boundary=True), "text", {"text": "a", "message_boundary": True}),
+        (Event.session(session_id="s"), "session", {"session_id": "s"}),
+        (Event.tool_use(name="ls"), "tool_use", {"name": "ls"}),
+        (Event.tool_result(output="x"), "tool_result", {"output": "x"}),
+        (Event.usage(3, 4, cached=1), "usage", {"input_tokens": 3, "output_tokens": 4, "cached": 1}),
+        (Event.result("done", session_id="s"), "result", {"text": "done", "session_id": "s"}),
+        (Event.result(), "result", {}),
+        (Event.error("down", status=500), "error", {"reason": "down", "status": 500}),
+        (Event.error(reason=None), "error", {"reason": None}),
+        (Event.error(), "error", {}),
+    ],
+)
+def test_constructors(event: Event, kind: str, data: dict[str, object]) -> None:
+    """C162, C164: each constructor's kind and data; no text and no reason leave no key behind."""
+    assert (event.kind, event.data) == (kind, data)
+
+
+def test_the_timestamp_is_monotonic_seconds() -> None:
+    """C162: an event is stamped when it is made, with the monotonic clock."""
+    before = time.monotonic()
+    event = Event("text")
+    assert before <= event.timestamp_s <= time.monotonic()
+
+
+def test_data_is_copied() -> None:
+    """What the maker of an event does to its mapping later does not reach the event."""
+    data = OrderedDict(text="a")
+    event = Event("text", data)
+    data["text"] = "b"
+    assert event.data == {"text": "a"}
+    assert type(event.data) is dict
+
+
+@pytest.mark.parametrize(("kind", "data"), [(3, {}), (None, {}), ("text", 3), ("text", "ab")])
+def test_wrong_events_are_refused(kind: object, data: object) -> None:
+    """A kind that is no str and data that is no mapping never become an event."""
+    with pytest.raises((TypeError, ValueError)):
+        Event(kind, data)  # type: ignore[arg-type]
+
+
+def test_events_are_frozen() -> None:
+    """An event can't be changed."""
+    with pytest.raises(attrs.exceptions.FrozenInstanceError):
+        Event("text").kind = "result"  # type: ignore[misc]
+
+
+@given(event_values)
+def test_an_event_in_a_frame_is_itself_again(event: Event) -> None:
+    """What a worker pickles is what a recipient opens."""
+    assert load(dump(event)) == event
+
+
+def test_an_event_pickles_small() -> None:
+    """A stream of short texts costs about a hundred bytes per event on the wire."""
+    assert len(pickle.dumps(Event.text("hello"), 5)) < 110
+
+
+def test_repr_hides_payloads() -> None:
+    """C218: the `repr` of events and responses shows no data, text, prompt, usage, session or metadata."""
+    event = Event("text", {"text": "secret"})
+    response = Response("secret", "secret", (event,), event, usage={"secret": 1}, metadata={"a": "secret"})
+    response = attrs.evolve(response, session_id="secret", prompt="secret")
+    assert "secret" not in repr(event) + str(event) + repr(response) + str(response)
+
+
+def test_an_empty_response_covers_nothing_exactly() -> None:
+    """C166, C170: the defaults of a response: nothing observed, exact, empty metadata."""
+    response = Response()
+    assert response.event_coverage == EventCoverage("exact", 0, 0, 0, 0, None)
+    assert (response.metadata, response.usage, response.session_id) == ({}, None, None)
+    assert [field.name for field in attrs.fields(Response)] == [
+        "text", "final_message", "events", "terminal", "event_coverage", "usage", "duration_s", "metadata",
+        "session_id", "prompt",
+    ]  # fmt: skip
+    assert [field.name for field in attrs.fields(EventCoverage)] == [
+        "mode", "observed_events", "retained_events", "omitted_events", "retained_bytes", "first_omission",
+    ]  # fmt: skip
+    assert Omission("bytes", "text") != Omission("events", "text")
