@@ -2,8 +2,8 @@
 
 General layout, from the inside out; nothing may import what stands below it:
 
-* contracts: `errors`, `sealed`, `wire`, `values`, `events`, `backend`, `options`, `agent`, `envelopes`,
-  `answers`, `messages`, `telemetry`, `codec`. Values and what users implement.
+* contracts: `failure`, `errors`, `sealed`, `wire`, `values`, `events`, `backend`, `options`, `agent`,
+  `envelopes`, `answers`, `messages`, `telemetry`, `codec`. Values and what users implement.
 * `core`: what an agent decides, as a pure machine. No clock, no process, no Thespian.
 * `actors` and `client`: the actors that host machines, the wire between them, and how to talk to them.
 * `backends`, `cli`, `testing`: what plugs in on top.

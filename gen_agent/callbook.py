@@ -36,7 +36,9 @@ TO_SUPERVISOR: Any = _ToSupervisor()
 
 @attrs.define
 class Pending:
-    """One call that is not settled. `address` is whom it was sent to, `asked` the target to name in errors."""
+    """One call that is not settled. `address` is whom it was sent to, `asked` the
+    target to name in errors.
+    """
 
     message: Call
     target: Any
@@ -179,14 +181,10 @@ class CallBook:
             return False
         if isinstance(pending.message, Lookup) and self._looked_up(reply):
             return True
-        # A reply without value or error tells that a drain was taken; that the agent has ended is told by its
-        # death.
         if pending.barrier_of is not None:
             self._admitted(reply, pending.barrier_of)
         elif self._bounces(pending, reply.error):
             self._bounce(pending)
-        elif isinstance(pending.message, Drain) and reply.error is None and pending.holder is not None:
-            pending.admitted = True
         else:
             self._settle(reply)
         return True
@@ -297,6 +295,17 @@ class CallBook:
             else:
                 self._fail(call, AgentDown(pending.asked, "registry_lost"))
 
+    def no_supervisor(self) -> None:
+        """There is no supervisor and there will be none: what was asked of it, and under names, fails."""
+        self.outgoing = deque(item for item in self.outgoing if item[0] is not TO_SUPERVISOR)
+        for lane in list(self._lanes.values()):
+            if lane.looking is not None:
+                self._pending.pop(lane.looking, None)
+                self._nobody(lane, AgentDown(lane.name, "registry_lost"))
+        for call, pending in list(self._pending.items()):
+            if pending.target is TO_SUPERVISOR:
+                self._fail(call, AgentDown(pending.asked, "registry_lost"))
+
     def expire(self, now: float) -> None:
         """Settle every call whose deadline has passed; what was asked may still happen (C107)."""
         while self._deadlines and self._deadlines[0][0] <= now:
@@ -313,7 +322,9 @@ class CallBook:
         return self._deadlines[0][0] if self._deadlines else None
 
     def forget(self, call: CallRef) -> None:
-        """Nobody waits for that call any more; its reply will be dropped, and it leaves a queue it waits in."""
+        """Nobody waits for that call any more; its reply will be dropped, and it
+        leaves a queue it waits in.
+        """
         self._pending.pop(call, None)
 
     def holder(self, call: CallRef) -> Incarnation | None:

@@ -119,9 +119,15 @@ class Ordering:
         source = self._sources.setdefault(incarnation, _Source())
         if not source.downs:
             source.last = down.delivery
-            source.down_due = now + (KILLED_WAIT_S if down.delivery is None else DOWN_WAIT_S)
+            source.down_due = now + self._patience(down)
         source.downs.append(down)
         return self._finished(incarnation, source, now)
+
+    @staticmethod
+    def _patience(down: Down) -> float:
+        if down.reason == "noproc":
+            return 0.0
+        return KILLED_WAIT_S if down.delivery is None else DOWN_WAIT_S
 
     def _finished(self, incarnation: Incarnation, source: _Source, now: float) -> list[Any]:
         if not source.downs or not (source.complete() or now >= source.down_due):

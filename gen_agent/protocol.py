@@ -41,14 +41,18 @@ class ListNames(Call):
 
 @attrs.frozen(slots=True, repr=False, getstate_setstate=False)
 class Abandon(Call):
-    """Give up the start made under `start`: answered (None) when its processes are gone and its name is free."""
+    """Give up the start made under `start`: answered (None) when its processes are
+    gone and its name is free.
+    """
 
     start: CallRef
 
 
 @attrs.frozen(slots=True, repr=False, getstate_setstate=False)
 class StopUnder(Call):
-    """Stop `target` if `supervisor` is its parent (None: this supervisor); answered when its process is gone."""
+    """Stop `target` if `supervisor` is its parent (None: this supervisor); answered
+    when its process is gone.
+    """
 
     target: Any
     supervisor: Any = None
@@ -56,7 +60,9 @@ class StopUnder(Call):
 
 @attrs.frozen(slots=True, repr=False, getstate_setstate=False)
 class WhyDown(Call):
-    """How did this incarnation end? Answered by (reason, detail) once it has ended, at once if it is unknown."""
+    """How did this incarnation end? Answered by (reason, detail) once it has ended,
+    at once if it is unknown.
+    """
 
     whom: Incarnation
 

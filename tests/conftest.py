@@ -12,7 +12,8 @@ pytest_plugins = ["pytester"]
 __all__ = ["clean", "no_leftovers", "private_runtime_dir"]
 
 # Examples run under a fixture that is right for all of them together, and on machines that are busy.
-_ALWAYS = {"deadline": None, "suppress_health_check": [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]}
+_ALLOWED = (HealthCheck.function_scoped_fixture, HealthCheck.too_slow)
+_ALWAYS = {"deadline": None, "suppress_health_check": _ALLOWED}
 settings.register_profile("dev", max_examples=50, **_ALWAYS)
 settings.register_profile("ci", max_examples=200, derandomize=True, **_ALWAYS)
 settings.register_profile("deep", max_examples=5_000, **_ALWAYS)

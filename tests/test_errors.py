@@ -103,6 +103,8 @@ def test_equal_by_class_and_fields(error: GenAgentError) -> None:
     assert again == error
     assert hash(again) == hash(error)
     assert error != type("Other", (type(error),), {})(*error.args)
+    for name in error.names:
+        assert error != type(error)(**{**error.fields, name: object()})
 
 
 @given(error_values)

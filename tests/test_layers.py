@@ -16,8 +16,8 @@ PACKAGE = ROOT / "gen_agent"
 RINGS: dict[str, str] = {
     **dict.fromkeys(
         (
-            "errors", "sealed", "wire", "values", "events", "backend", "options", "agent", "envelopes",
-            "answers", "messages", "telemetry", "codec",
+            "failure", "errors", "sealed", "wire", "values", "events", "backend", "options", "agent",
+            "envelopes", "answers", "messages", "telemetry", "codec",
         ),
         "contracts",
     ),

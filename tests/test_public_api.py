@@ -17,8 +17,8 @@ from tests.strategies import ERRORS, VALUES
 
 PUBLIC = sorted(gen_agent.__all__)
 CONTRACTS = (
-    "agent", "answers", "backend", "codec", "envelopes", "errors", "events", "messages", "options", "sealed",
-    "telemetry", "values", "wire",
+    "agent", "answers", "backend", "codec", "envelopes", "errors", "failure", "events", "messages", "options",
+    "sealed", "telemetry", "values", "wire",
 )  # fmt: skip
 PROMISED = {
     "AgentSystem", "AgentClient", "Agent", "Backend", "Turn", "Event", "Response", "NoReply", "Prompt",

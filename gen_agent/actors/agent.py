@@ -24,10 +24,11 @@ from gen_agent.actors.leaving import Leaving
 from gen_agent.actors.life import Life
 from gen_agent.actors.localseat import LocalSeat
 from gen_agent.actors.reporting import Reporter
-from gen_agent.actors.seat import DEATH, LINK, PATIENCE, WorkerSeat
-from gen_agent.actors.shell import Shell
+from gen_agent.actors.seat import PATIENCE, WorkerSeat
+from gen_agent.actors.shell import Shell, log_failure
 from gen_agent.actors.starting import SUPERVISOR_DEATH, Starting, begin_alone
 from gen_agent.actors.watching import Ready
+from gen_agent.actors.workerprocess import DEATH, LINK
 from gen_agent.core import signals
 from gen_agent.envelopes import VERSION, Call, Cast, Envelope
 from gen_agent.errors import AgentDown, AgentNotFound, AlreadyStarted, GenAgentError, UnknownRequest
@@ -97,9 +98,19 @@ class AgentActor(Shell):
             self._leaving.stoppers.append(Asker(sender, message.call))
             self._stop("shutdown")
         elif isinstance(message, Call):
-            self.life.feed(event_of_call(message, sender))
+            self._call(message, sender)
         else:
-            self._cast(message, sender)
+            self._take_casts(self._casts.arrived(str(sender), message.sequence, message, time.monotonic()))
+
+    def _call(self, message: Call, sender: Any) -> None:
+        try:
+            event = event_of_call(message, sender)
+        except Exception as error:
+            # An envelope that was not made by its constructor; its sender's mistake, not the agent's end.
+            log_failure("reading a call", error)
+            self.transmit(sender, Reply(message.call, None, UnknownRequest()), _nothing)
+            return
+        self.life.feed(event)
 
     def _refusal(self, message: Call | Cast) -> GenAgentError | None:
         if message.version != VERSION:
@@ -112,12 +123,13 @@ class AgentActor(Shell):
             return AgentDown(message.incarnation, "noproc")
         return None
 
-    def _cast(self, message: Cast, sender: Any) -> None:
-        self._take_casts(self._casts.arrived(str(sender), message.sequence, message, time.monotonic()))
-
     def _take_casts(self, ready: list[Cast]) -> None:
         for cast in ready:
-            event = event_of_cast(cast)
+            try:
+                event = event_of_cast(cast)
+            except Exception as error:
+                log_failure("reading a cast", error)
+                continue
             if event is not None:
                 self.life.feed(event)
         due = self._casts.deadline()
@@ -211,9 +223,13 @@ class AgentActor(Shell):
         self._stop("registry_lost")
 
     def on_bug(self, error: Exception) -> None:
-        """A defect outside a step: log it, and end rather than go on wrong."""
+        """A defect outside a step: log it, and end as callback_failed rather than go on wrong."""
         super().on_bug(error)
-        self.give_up()
+        try:
+            if self._settled:
+                self.life.feed(signals.Crashed(type(error).__name__))
+        finally:
+            self.give_up()
 
     # ---------------------------------------------------------------- the end
 

@@ -14,7 +14,9 @@ from collections import OrderedDict
 from typing import Any, Protocol
 
 import attrs
+from thespian.actors import Actor
 
+from gen_agent.actors.children import CannotCreate, Child
 from gen_agent.actors.internal import AgentFailed, AgentUp, Begin, Preload, Spawn, Spawned, SpawnFailed
 from gen_agent.actors.processes import ProcessId
 from gen_agent.core.directory import Directory, Entry
@@ -48,8 +50,8 @@ class Host(Protocol):
     def send(self, address: Any, message: Any) -> None:
         """Send a message."""
 
-    def create(self, actor: str) -> Any:
-        """Create a child actor by class name."""
+    def create(self, actor: type[Actor]) -> Child:
+        """Create a child actor."""
 
     def answer(self, to: Any, call: CallRef, value: Any = None, error: GenAgentError | None = None) -> None:
         """Reply to a call."""
@@ -60,8 +62,11 @@ class Host(Protocol):
     def kill(self, token: int) -> None:
         """End the process of a token and everything below it, or the actor where there are no processes."""
 
-    def end_child(self, address: Any) -> None:
-        """End a child actor that is not an agent."""
+    def end_child(self, child: Child) -> None:
+        """Ask a child actor that is not an agent to exit."""
+
+    def kill_child(self, child: Child) -> None:
+        """End the process of a child actor that is not an agent."""
 
     def now(self) -> float:
         """The monotonic clock, in seconds."""
@@ -88,7 +93,7 @@ class Birth:
 
 @attrs.define
 class _Nursery:
-    address: Any
+    child: Child
     key: Any
     tokens: set[int] = attrs.field(factory=set)
 
@@ -96,7 +101,7 @@ class _Nursery:
 class Births:
     """The starts of one supervisor."""
 
-    def __init__(self, host: Host, directory: Directory, nursery: str, agent: str) -> None:
+    def __init__(self, host: Host, directory: Directory, nursery: type[Actor], agent: type[Actor]) -> None:
         self._host = host
         self._directory = directory
         self._nursery_class = nursery
@@ -123,15 +128,22 @@ class Births:
             self._tell(starter, start, error=AlreadyStarted(holder.address))
             return
         birth = self._births[token] = Birth(token, start, starter)
+        try:
+            self._make(birth)
+        except CannotCreate as error:
+            self.spawn_failed(SpawnFailed(token, type(error).__name__))
+
+    def _make(self, birth: Birth) -> None:
+        token, start = birth.token, birth.start
         if self._host.has_processes:
             nursery = self._nursery(start)
             nursery.tokens.add(token)
             birth.nursery = nursery.key
-            self._host.send(nursery.address, Spawn(token, start, os.getpid()))
+            self._host.send(nursery.child.address, Spawn(token, start, os.getpid()))
         else:
             child = self._host.create(self._agent_class)
-            self.children.append((child, token))
-            self._host.send(child, Begin(start, token, self._host.myAddress))
+            self.children.append((child.address, token))
+            self._host.send(child.address, Begin(start, token, self._host.myAddress))
 
     def _tell(
         self, starter: Any, start: StartAgent, value: Any = None, error: GenAgentError | None = None
@@ -146,14 +158,14 @@ class Births:
         if nursery is None:
             self._drop_idle_nurseries()
             nursery = self._nurseries[key] = _Nursery(self._host.create(self._nursery_class), key)
-            self._host.send(nursery.address, Preload(start.script))
+            self._host.send(nursery.child.address, Preload(start.script))
         return nursery
 
     def _drop_idle_nurseries(self) -> None:
         idle = [nursery for nursery in self._nurseries.values() if not nursery.tokens]
         for nursery in idle[: max(0, len(idle) - IDLE_NURSERIES + 1)]:
             del self._nurseries[nursery.key]
-            self._host.end_child(nursery.address)
+            self._host.end_child(nursery.child)
 
     # ---------------------------------------------------------------- what nursery and agent say
 
@@ -243,14 +255,16 @@ class Births:
             self._never.popitem(last=False)
 
     def unspawned(self, token: int) -> None:
-        """No process came for a start that was given up: its nursery hangs, and ends if nobody else needs it."""
+        """No process came for a start that was given up: its nursery hangs, and ends
+        if nobody else needs it.
+        """
         birth = self._births.get(token)
         if birth is None or birth.has_process:
             return
         nursery = self._nurseries.get(birth.nursery)
         if nursery is not None and nursery.tokens == {token}:
             del self._nurseries[nursery.key]
-            self._host.end_child(nursery.address)
+            self._host.kill_child(nursery.child)
         self.died(token)
 
     def child_exited(self, address: Any) -> int | None:
@@ -259,7 +273,7 @@ class Births:
             if child == address:
                 return token
         for nursery in list(self._nurseries.values()):
-            if nursery.address == address:
+            if nursery.child.address == address:
                 del self._nurseries[nursery.key]
                 self._fail_unspawned(nursery)
         return None

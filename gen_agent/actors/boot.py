@@ -40,18 +40,34 @@ class Parts:
 def load_parts(start: StartAgent) -> Parts:
     """Load the script and the classes, check them, build the instance; raises `StartError`."""
     try:
-        scripts.load(start.script)
+        _load_script(start.script)
         cls = checked_agent(start.agent)
         options, forwarded = _options(start)
         backend = _backend(options)
-        for path in options.telemetry:
-            telemetry.attach_path(path)
+        _attach(options.telemetry)
         return Parts(cls(), backend, options, forwarded)
     except StartError:
         raise
     except BaseException as error:
         # Users' modules run here, and sys.exit at the top of one must be told to the starter as well.
         raise InitFailed("error" if isinstance(error, Exception) else "exit", type(error).__name__) from error
+
+
+def _load_script(script: bytes | None) -> None:
+    try:
+        scripts.load(script)
+    except BaseException as error:
+        # The starter wrote the script, and may have forgotten its guard: tell it all.
+        text = f"the script can't be loaded in the agent's process: {type(error).__name__}: {error}"
+        raise InitAgentFailed(text) from error
+
+
+def _attach(paths: tuple[str, ...]) -> None:
+    for path in paths:
+        try:
+            telemetry.attach_path(path)
+        except (ImportError, AttributeError, TypeError) as error:
+            raise InitAgentFailed(f"telemetry {path!r}: {type(error).__name__}: {error}") from error
 
 
 def _options(start: StartAgent) -> tuple[AgentOptions, Mapping[str, Any]]:

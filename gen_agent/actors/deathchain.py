@@ -25,8 +25,8 @@ def follow_parent(parent: int) -> None:
 def follow_guardian(guardian: int) -> None:
     """Die with the process `guardian`, which adopts this one when the process in between has ended.
 
-    The kernel would take the end of the one in between for the parent's death: it is waited for first. It leads
-    the session this process is in; any other parent is no one in between.
+    The kernel would take the end of the one in between for the parent's death: it is waited for first. That
+    one leads the session this process is in; any other parent is not in between.
     """
     between = os.getppid()
     if between != guardian and between == os.getsid(0):

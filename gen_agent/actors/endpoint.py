@@ -17,6 +17,7 @@ from thespian.actors import ActorSystem, WatchMessage
 from thespian.system import isInternalActorSystemMessage
 from thespian.system.transport import ReceiveEnvelope
 
+from gen_agent.actors.stock import close_properly, release
 from gen_agent.values import CallRef
 
 _LONGEST_S = 86_400.0
@@ -37,7 +38,9 @@ class Endpoint(Protocol):
     keeps_order: bool
 
     def post(self, address: Any, message: Any, call: CallRef | None = None) -> None:
-        """Hand a message to the base in call order; `call` is reported by `failed` if nobody is at `address`."""
+        """Hand a message to the base in call order; `call` is reported by `failed`
+        if nobody is at `address`.
+        """
 
     def receive(self, seconds: float, descriptor: int) -> Any:
         """The next message, `WOKEN`, or None after at most `seconds`, or earlier for no reason."""
@@ -65,13 +68,16 @@ class Endpoint(Protocol):
 
 
 class ProcessEndpoint:
-    """An endpoint on a base whose actors are processes: Thespian's private context, one address of its own."""
+    """An endpoint on a base whose actors are processes: Thespian's private context,
+    one address of its own.
+    """
 
     has_processes = True
 
     def __init__(self, system: ActorSystem) -> None:
         self._system = system
         self._base = system._systemBase.external_clone()
+        close_properly(self._base.transport)
         self._tracks: dict[CallRef, Any] = {}
         self.keeps_order = hasattr(self._base, "post")
 
@@ -134,9 +140,7 @@ class ProcessEndpoint:
 
     def mend(self) -> None:
         """Take back what the stock transport holds while it runs: it would wait for itself for ever."""
-        if not self.keeps_order:
-            self._base.transport._aTB_processing = False
-            self._base.transport._aTB_sending = False
+        release(self._base.transport)
 
     def close(self) -> None:
         """Close the sockets; what has not left is lost."""

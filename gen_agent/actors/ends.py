@@ -14,6 +14,7 @@ from gen_agent.actors.births import Births, Host
 from gen_agent.actors.internal import Ending, StopNow
 from gen_agent.core.directory import Directory, Ended, Entry, Monitors, Phase, Restarts, Watch
 from gen_agent.messages import Demonitor, Down, Monitor, StartAgent
+from gen_agent.targets import incarnation_of
 from gen_agent.values import AgentAddress, CallRef, Incarnation, is_address, mint
 
 GRACE_S = 0.02
@@ -108,7 +109,7 @@ class Ends:
         own_child = any(token == entry.token for _, token in self._births.children)
         if end.process_gone or not (self._host.has_processes or own_child):
             self._conclude(entry.token)
-        else:
+        elif self._host.has_processes:
             self._host.set_deadline(("kill", entry.token), LINGER_S)
 
     def died(self, token: int) -> None:
@@ -147,7 +148,7 @@ class Ends:
             last = None if end.announced is None else dict(end.announced.last_deliveries)
             for watch in self._monitors.take(entry.address.incarnation):
                 delivery = None if last is None else last.get(str(watch.recipient), 0)
-                self._down(watch, entry.name, ended, delivery)
+                self._host.send(watch.recipient, _down(watch, ended, delivery))
         for sender, call in end.waiting:
             self._host.answer(sender, call)
         for sender, call in end.curious:
@@ -167,42 +168,33 @@ class Ends:
         """Watch an agent for somebody; a dead or unknown one is answered by `Down` at once."""
         recipient = sender if message.recipient is None else message.recipient
         recipient = recipient.actor if isinstance(recipient, AgentAddress) else recipient
-        entry = self._whom(message.target)
+        entry = self._directory.whom(message.target)
         if entry is None or entry.address is None:
             self._nobody(message, recipient)
         else:
-            incarnation = entry.address.incarnation
-            self._monitors.add(Watch(message.ref, recipient, entry.address, incarnation))
-
-    def _whom(self, target: Any) -> Entry | None:
-        if isinstance(target, AgentAddress):
-            return self._directory.incarnation(target.incarnation)
-        return self._directory.at(target) if is_address(target) else self._directory.holder(target)
+            self._monitors.add(Watch(message.ref, recipient, entry.address))
 
     def _nobody(self, message: Monitor, recipient: Any) -> None:
         target = message.target
-        known = isinstance(target, AgentAddress)
-        name = target.name if known else None if is_address(target) else target
-        watch = Watch(
-            message.ref,
-            recipient,
-            target if is_address(target) else None,
-            target.incarnation if known else None,
-        )
-        self._down(watch, name, Ended("noproc"), None)
-
-    def _down(self, watch: Watch, name: Any, ended: Ended, delivery: int | None) -> None:
-        message = Down(
-            watch.ref,
-            watch.address,
-            name,
-            ended.reason,
-            ended.detail,
-            incarnation=watch.incarnation,
-            delivery=delivery,
-        )
-        self._host.send(watch.recipient, message)
+        known = target if isinstance(target, AgentAddress) else None
+        name = known.name if known is not None else None if is_address(target) else target
+        address = target if is_address(target) else None
+        down = Down(message.ref, address, name, "noproc", incarnation=incarnation_of(known))
+        self._host.send(recipient, down)
 
     def demonitor(self, message: Demonitor) -> None:
         """Forget a monitor: no `Down` of it is sent any more."""
         self._monitors.drop(message.ref)
+
+
+def _down(watch: Watch, ended: Ended, delivery: int | None) -> Down:
+    address = watch.address
+    return Down(
+        watch.ref,
+        address,
+        address.name,
+        ended.reason,
+        ended.detail,
+        incarnation=address.incarnation,
+        delivery=delivery,
+    )

@@ -8,7 +8,9 @@ from types import TracebackType
 
 
 class OneThread:
-    """Entered around every use of a client: raises `RuntimeError` instead of waiting or mixing messages up."""
+    """Entered around every use of a client: raises `RuntimeError` instead of waiting
+    or mixing messages up.
+    """
 
     def __init__(self, what: str) -> None:
         self._what = what

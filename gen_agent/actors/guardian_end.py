@@ -7,12 +7,12 @@ module must not load Thespian.
 from __future__ import annotations
 
 import logging
-import os
 import time
 from collections.abc import Callable, Collection
 from typing import Protocol
 
-from gen_agent.actors.processes import Watched, descendants
+from gen_agent.actors.orphans import Orphans
+from gen_agent.actors.processes import ProcessId, Watched, other_children
 
 _LOOK_AGAIN_S = 0.02
 _log = logging.getLogger(__name__)
@@ -57,14 +57,19 @@ def shut_down(system: Dismissable, supervisor: Watched, owner: Watched | None, b
     _wait(lambda: supervisor.wait(_LOOK_AGAIN_S), until, owner)
 
 
-def let_agents_finish(spared: Collection[int], owner: Watched | None, bound_s: float) -> None:
-    """Wait until nothing is below this process but `spared`, at most `bound_s` seconds.
+def let_agents_finish(
+    orphans: Orphans, services: Collection[ProcessId], owner: Watched | None, bound_s: float
+) -> None:
+    """Wait until nothing is below this process but `services`, at most `bound_s` seconds, cleaning up
+    meanwhile.
 
-    For a system that broke: its agents saw their supervisor die and end by themselves.
+    For a system whose admin is dead: its supervisor dies with it, agents see that and end by themselves.
     """
 
     def finished() -> bool:
-        if all(process.pid in spared for process in descendants(os.getpid())):
+        orphans.clean_up({service.pid for service in services})
+        # Who loses a parent becomes our child, so that there is nobody deeper down when there is none.
+        if not other_children(services):
             return True
         time.sleep(_LOOK_AGAIN_S / 4)
         return False

@@ -22,13 +22,12 @@ from typing import Any
 from gen_agent.actors.guardian import CLOSE, GONE, TAKEN, SystemInfo, SystemRequest
 from gen_agent.actors.guardian_end import let_agents_finish, shut_down
 from gen_agent.actors.keys import KEY_FILE_VARIABLE, new_key, read_key
+from gen_agent.actors.orphans import Orphans
 from gen_agent.actors.processes import (
     ProcessId,
     Watched,
     become_subreaper,
-    children,
     kill_children,
-    kill_tree,
     raise_descriptor_limit,
     reset_signals,
     set_title,
@@ -46,11 +45,12 @@ NONCE_CAPABILITY = "gen_agent nonce"
 GUARDIAN_CAPABILITY = "gen_agent guardian"
 """Capabilities of a guarded system: which code it runs, which system it is, and its guardian's pid."""
 
-BROKEN_S = 2.0
-"""How long agents may take for their last callbacks when the system broke beneath them, in seconds."""
+BROKEN_S = 3.0
+"""How long agents may take for their last callbacks when their parent died, in seconds."""
 
 ORPHANS_S = 2.0
-"""How often orphans are looked for when nothing else happens: that one came is announced by nobody."""
+SOON_S = 0.1
+"""How often orphans are looked for when nothing else happens, for that one came is announced by nobody."""
 
 _log = logging.getLogger(__name__)
 
@@ -78,10 +78,13 @@ def _prepare() -> None:
 
 def _listen(request: SystemRequest) -> socket.socket:
     try:
-        return listener(request.bind, request.admin_port)
+        listening = listener(request.bind, request.admin_port)
     except OSError as refused:
         place = f"admin port {request.admin_port} on {request.bind}"
         raise OSError(refused.errno, f"{place}: {refused.strerror}") from refused
+    # Connections inherit it; without it their remains would keep the port from the next system for a minute.
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    return listening
 
 
 def _key(request: SystemRequest, port: int) -> bytes:
@@ -103,6 +106,7 @@ class Guardian:
     def __init__(self, request: SystemRequest, control: Connection) -> None:
         self._control = control
         self._heard: set[bytes] = set()
+        self._orphans = Orphans(BROKEN_S)
         self.shutdown_s = request.shutdown_s
         self.owner = None if request.owner is None else Watched(request.owner)
         _prepare()
@@ -115,6 +119,7 @@ class Guardian:
             _set_environment(directory)
             self.info = self._start(request, listening, key)
             self.desk = ServiceDesk(directory)
+            self._wake = _wake_on_signals()
             self.vital = [Watched(one) for one in (self.info.admin, self.info.logger, self.info.supervisor)]
         except BaseException:
             self._files.remove()
@@ -139,19 +144,18 @@ class Guardian:
 
     def watch(self) -> Cause:
         """Serve and clean up until there is a cause to end."""
-        wake = _wake_on_signals()
         poller = select.poll()
         owner = [] if self.owner is None else [self.owner]
         for watched in (*self.vital, *owner):
             poller.register(watched, select.POLLIN)
-        for descriptor in (self._control.fileno(), self.desk.fileno(), wake):
+        for descriptor in (self._control.fileno(), self.desk.fileno(), self._wake):
             poller.register(descriptor, select.POLLIN)
         while True:
-            self._clean_up()
-            ready = {descriptor for descriptor, _ in poller.poll(ORPHANS_S * 1000)}
+            look_again_s = self._clean_up()
+            ready = {descriptor for descriptor, _ in poller.poll(look_again_s * 1000)}
             if not self._control.closed and self._control.fileno() in ready:
                 self._hear(poller)
-            cause = self._cause(_signals(wake))
+            cause = self._cause(_signals(self._wake))
             if cause is not None:
                 return cause
             self.desk.serve()
@@ -170,31 +174,21 @@ class Guardian:
             return Cause.LEFT
         if CLOSE in self._heard or any(number != signal.SIGCHLD for number in signals):
             return Cause.CLOSED
-        return Cause.BROKEN if self._broken() else None
+        return Cause.BROKEN if any(process.ended for process in self.vital) else None
 
-    def _broken(self) -> bool:
-        return any(process.ended for process in self.vital)
-
-    def _clean_up(self) -> None:
-        """Reap the dead, and kill what a killed agent left; services stay."""
-        ours = {self.info.admin.pid, *self.desk.pids()}
-        strangers = [child for child in children(os.getpid()) if child.pid not in ours]
-        # What came to us because the supervisor died is no orphan: agents end in an orderly way then.
-        broken = self._broken()
-        for child in strangers:
-            if not child.alive():
-                os.waitpid(child.pid, os.WNOHANG)
-            elif not broken:
-                kill_tree(child)
+    def _clean_up(self) -> float:
+        """Reap the dead and end what a killed agent left; services stay. When to look again, in seconds."""
+        waiting = self._orphans.clean_up({self.info.admin.pid, *self.desk.pids()})
+        return SOON_S if waiting else ORPHANS_S
 
     def end(self, cause: Cause) -> None:
         """End everything; orderly for a bounded time unless the owner has left."""
         if cause is Cause.CLOSED:
             shut_down(self.system, self.vital[-1], self.owner, self.shutdown_s)
         elif cause is Cause.BROKEN:
-            spared = {self.info.admin.pid, self.info.logger.pid, *self.desk.pids()}
             self.info.admin.signal(signal.SIGKILL)
-            let_agents_finish(spared, self.owner, min(BROKEN_S, self.shutdown_s))
+            services = {ProcessId.of(pid) for pid in self.desk.pids()}
+            let_agents_finish(self._orphans, services, self.owner, min(BROKEN_S, self.shutdown_s))
         # As long as the admin lives nobody else has this port, and so no other key file is in the place.
         self._files.remove()
         self.desk.close()

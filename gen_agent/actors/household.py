@@ -57,6 +57,11 @@ class Household:
             self._inside = False
             self._callbacks |= self._fresh()
 
+    def close(self) -> None:
+        """Give back the descriptors the kernel's list is read by."""
+        if isinstance(self._read, _KernelList):
+            self._read.close()
+
     def workers_child(self, process: ProcessId) -> None:
         """This child is a worker, whenever it was made."""
         self._others |= {process}
@@ -87,6 +92,11 @@ class _KernelList:
         for gone in self._files.keys() - set(threads):
             os.close(self._files.pop(gone))
         return b"".join(self._read(thread) for thread in threads)
+
+    def close(self) -> None:
+        """Give the descriptors back."""
+        while self._files:
+            os.close(self._files.popitem()[1])
 
     def _read(self, thread: str) -> bytes:
         try:

@@ -27,6 +27,7 @@ REST_S = 0.1
 """How long nothing is accepted after the descriptors ran out, in seconds."""
 
 _ACCEPTS_IN_A_ROW = 64
+_FRAMES_IN_A_ROW = 16
 
 Take = Callable[[bytearray], Answer]
 
@@ -89,14 +90,30 @@ class Inbox:
             self._drop(next(iter(self._strangers.values())))
 
     def _receive(self, arrival: Arrival) -> None:
+        answers: list[bytes] = []
+        whole = True
         try:
+            self._read(arrival, answers)
+        except (BadFrame, EOFError):
+            whole = False
+        # What was taken before the connection broke is answered, or it would come again.
+        if not self._say(arrival, answers) or not whole:
+            self._drop(arrival)
+
+    def _say(self, arrival: Arrival, answers: list[bytes]) -> bool:
+        try:
+            return not answers or arrival.sock.send(b"".join(answers)) > 0
+        except OSError:
+            return False
+
+    def _read(self, arrival: Arrival, answers: list[bytes]) -> None:
+        for _ in range(_FRAMES_IN_A_ROW):
             frame = arrival.reader.read(arrival.sock)
             self._recognise(arrival)
-            if frame is not None:
-                body, digest = frame
-                arrival.sock.send(self._seal.answer(self._take(body), digest))
-        except (BadFrame, EOFError, OSError):
-            self._drop(arrival)
+            if frame is None:
+                return
+            body, digest = frame
+            answers.append(self._seal.answer(self._take(body), digest))
 
     def _recognise(self, arrival: Arrival) -> None:
         if not arrival.reader.authentic:

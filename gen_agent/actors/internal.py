@@ -33,8 +33,7 @@ class Internal(Wire):
 
 @attrs.frozen(slots=True, repr=False, getstate_setstate=False)
 class Preload(Internal):
-    """Supervisor to nursery: load this script (see `scripts`) and import these modules before forking agents.
-    """
+    """Supervisor to nursery: load this script (see `scripts`) and import these modules before forking."""
 
     script: bytes | None = None
     modules: tuple[str, ...] = ()
@@ -42,8 +41,7 @@ class Preload(Internal):
 
 @attrs.frozen(slots=True, repr=False, getstate_setstate=False)
 class Spawn(Internal):
-    """Supervisor to nursery: fork an agent and begin it. `token` is the supervisor's number for this start.
-    """
+    """Supervisor to nursery: fork an agent and begin it; `token` is the supervisor's number for it."""
 
     token: int
     start: StartAgent
@@ -89,8 +87,7 @@ class Begin(Internal):
 
 @attrs.frozen(slots=True, repr=False, getstate_setstate=False)
 class AgentUp(Internal):
-    """Agent to registrar: initialised, about to run. `shutdown_s` is how long a stop waits before it kills.
-    """
+    """Agent to registrar: about to run. `shutdown_s` is how long a stop waits before it kills."""
 
     token: int
     address: AgentAddress

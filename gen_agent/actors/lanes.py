@@ -1,4 +1,4 @@
-"""What leaves a process: one lane per target, first in first out, one frame under way per lane.
+"""What leaves a process: one lane per target, first in first out, a few frames under way per lane.
 
 The law: no call here waits, so no target holds up the sender or another target. A frame leaves its lane when
 the receiver has answered it, when the receiver is dead, or when it refuses or can't be reached; a receiver
@@ -19,7 +19,7 @@ from typing import Any
 
 from thespian.system.timing import currentTime
 
-from gen_agent.actors.frames import ACK_BYTES, Answer, BadFrame, Frame, Seal
+from gen_agent.actors.frames import ACK_BYTES, Answer, BadFrame, Seal
 from gen_agent.actors.sockets import Key, connection
 
 REFUSALS = 3
@@ -30,7 +30,11 @@ LONGEST_PAUSE_S = 5.0
 """The pause before another connection is tried, doubled each time up to the longest, in seconds."""
 
 
+WINDOW = 64
+"""How many frames may be on their way to one target without an answer."""
+
 _WRITES_IN_A_ROW = 8
+_TOGETHER_BYTES = 32_768
 
 
 class Result(enum.Enum):
@@ -71,8 +75,13 @@ class Lane:
         self.wants_write = False
         self._pauses = 0
         self._proven = False
-        self._sent = 0
-        self._answer = b""
+        self._begin()
+
+    def _begin(self) -> None:
+        """Nothing of the queue is on its way."""
+        self._flying = 0
+        self._leaving = memoryview(b"")
+        self._answered = b""
 
     def push(self, intent: Any) -> None:
         """Queue one more."""
@@ -80,16 +89,17 @@ class Lane:
         self.queued_bytes += len(intent.serMsg.data)
 
     def pop(self) -> Any:
-        """Take the first one out; the next starts from its first byte."""
+        """Take the first one out."""
         intent = self.queue.popleft()
         self.queued_bytes -= len(intent.serMsg.data)
-        self._sent, self._answer = 0, b""
+        self._flying = max(0, self._flying - 1)
         self.used_at = currentTime()
         return intent
 
     def connect(self) -> Step:
         """Open the connection; `DONE` if it is open or on its way."""
-        self._sent, self._answer, self._proven = 0, b"", False
+        self._begin()
+        self._proven = False
         try:
             self.sock = connection(self.key)
         except ConnectionRefusedError:
@@ -104,48 +114,73 @@ class Lane:
         if sock is not None:
             sock.close()
         self.wants_write = False
+        self._begin()
 
-    def advance(self) -> tuple[Step, Answer | None]:
-        """Send of the first frame what goes out now; if all of it has gone, read the answer."""
-        frame: Frame = self.queue[0].serMsg
-        try:
-            if self._sent < len(frame.data):
-                return self._send(frame), None
-            return self._receive(frame)
-        except BlockingIOError:
-            return Step.BLOCKED, None
-        except ConnectionRefusedError:
-            return Step.REFUSED, None
-        except OSError as failure:
-            lost = self._proven or failure.errno in (errno.ECONNRESET, errno.EPIPE, errno.ENOTCONN)
-            return (Step.LOST if lost else Step.UNREACHABLE), None
+    @property
+    def may_send(self) -> bool:
+        """Whether something could go out now that does not wait for an answer, a pause or the connection."""
+        return self.resume_at is None and not self.wants_write and self._flying < WINDOW
 
-    def _send(self, frame: Frame) -> Step:
+    def send(self) -> Step:
+        """Send what goes out now; `DONE` if nothing more may, `BLOCKED` if the connection takes no more."""
         assert self.sock is not None
         self.wants_write = True
-        view = memoryview(frame.data)
-        for _ in range(_WRITES_IN_A_ROW):
-            self._sent += self.sock.send(view[self._sent :])
-            if self._sent == len(view):
-                self.wants_write = False
-                break
-        # The answer can't be there yet: it is waited for, not asked for.
+        try:
+            for _ in range(_WRITES_IN_A_ROW):
+                if not self._leaving and not self._load():
+                    self.wants_write = False
+                    return Step.DONE
+                self._leaving = self._leaving[self.sock.send(self._leaving) :]
+        except OSError as failure:
+            return self._trouble(failure)
         return Step.BLOCKED
 
-    def _receive(self, frame: Frame) -> tuple[Step, Answer | None]:
+    def _load(self) -> bool:
+        """Make the next frames ready to leave, several short ones at once; whether there were any."""
+        frames: list[bytes] = []
+        size = 0
+        while self._flying < min(WINDOW, len(self.queue)) and (not frames or size < _TOGETHER_BYTES):
+            frames.append(self.queue[self._flying].serMsg.data)
+            size += len(frames[-1])
+            self._flying += 1
+        self._leaving = memoryview(frames[0] if len(frames) == 1 else b"".join(frames))
+        return bool(frames)
+
+    def receive(self) -> tuple[Step, tuple[Answer, ...]]:
+        """Read the answers that are there, to the first frames of the queue in order."""
         assert self.sock is not None
-        data = self.sock.recv(ACK_BYTES - len(self._answer))
-        if not data:
-            return Step.LOST, None
-        self._answer += data
-        if len(self._answer) < ACK_BYTES:
-            return Step.BLOCKED, None
         try:
-            answer = self._seal.open_answer(self._answer, frame.digest)
+            data = self.sock.recv(ACK_BYTES * WINDOW)
+        except OSError as failure:
+            return self._trouble(failure), ()
+        if not data:
+            return Step.LOST, ()
+        self._answered += data
+        try:
+            return Step.DONE, tuple(self._open_answers())
         except BadFrame:
-            return Step.LOST, None
-        self._proven, self.refusals, self._pauses = True, 0, 0
-        return Step.DONE, answer
+            return Step.LOST, ()
+
+    def _open_answers(self) -> list[Answer]:
+        count = len(self._answered) // ACK_BYTES
+        if count > self._flying:
+            raise BadFrame
+        answers: list[Answer] = []
+        for place in range(count):
+            data = self._answered[place * ACK_BYTES : (place + 1) * ACK_BYTES]
+            answers.append(self._seal.open_answer(data, self.queue[place].serMsg.digest))
+        self._answered = self._answered[count * ACK_BYTES :]
+        if answers:
+            self._proven, self.refusals, self._pauses = True, 0, 0
+        return answers
+
+    def _trouble(self, failure: OSError) -> Step:
+        if isinstance(failure, BlockingIOError):
+            return Step.BLOCKED
+        if isinstance(failure, ConnectionRefusedError):
+            return Step.REFUSED
+        lost = self._proven or failure.errno in (errno.ECONNRESET, errno.EPIPE, errno.ENOTCONN)
+        return Step.LOST if lost else Step.UNREACHABLE
 
     def idle_is_closed(self) -> bool:
         """Whether the other side of an idle connection has gone; anything it may have sent counts as that."""

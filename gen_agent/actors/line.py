@@ -12,6 +12,8 @@ from collections import OrderedDict, deque
 from collections.abc import Callable
 from typing import Any
 
+from thespian.actors import ActorSystemException
+
 from gen_agent.actors.endpoint import WOKEN, Endpoint
 from gen_agent.actors.identity import local_process, this_process
 from gen_agent.actors.mailbox import Batch
@@ -19,7 +21,6 @@ from gen_agent.actors.processes import ProcessId
 from gen_agent.actors.watching import Watcher
 from gen_agent.callbook import TO_SUPERVISOR, CallBook, Settled
 from gen_agent.envelopes import Call, Cast
-from gen_agent.errors import CallTimeout
 from gen_agent.messages import Reply
 from gen_agent.protocol import SUPERVISOR, SUPERVISOR_CLASS, Hello, WhyDown
 from gen_agent.values import AgentAddress, CallRef, Incarnation
@@ -57,6 +58,7 @@ class Line:
         self._replies: OrderedDict[CallRef, Settled] = OrderedDict()
         self._batches: dict[CallRef, Batch] = {}
         self._awaited: set[CallRef] = set()
+        self._undelivered: set[CallRef] = set()
         self._lost: set[CallRef] = set()
         self._reasons: dict[CallRef, Incarnation] = {}
         self._dead: OrderedDict[Incarnation, None] = OrderedDict()
@@ -83,7 +85,12 @@ class Line:
 
     def ask_supervisor(self, message: Call, timeout: float | None = None, *, asked: Any = None) -> Any:
         """Ask the supervisor, a new one if the last is gone."""
-        return self.call(TO_SUPERVISOR, message, timeout, asked=asked)
+        return self.call(TO_SUPERVISOR, message, timeout, asked=SUPERVISOR if asked is None else asked)
+
+    def tell_supervisor(self, message: Call) -> None:
+        """Send the supervisor something without waiting for the answer; nothing if it is gone."""
+        if self._supervisor is not None:
+            self.post(self._supervisor, message)
 
     def cast(self, target: Any, message: Cast) -> None:
         """Send a cast: at once, or as soon as the pending look-up of its name is answered."""
@@ -112,9 +119,10 @@ class Line:
             self.endpoint.settled(call)
 
     def _batch(self, call: CallRef) -> Batch | None:
-        if call in self._lost:
+        if call in self._undelivered:
             raise MailboxGone
-        return self._batches.pop(call, None)
+        # The end of the supervisor is news that no mailbox brings.
+        return self._batches.pop(call, None) or (Batch(call, 0, ()) if call in self._lost else None)
 
     # ---------------------------------------------------------------- waiting
 
@@ -149,9 +157,9 @@ class Line:
         elif message is not None:
             self._route(message)
         for call in self.endpoint.failed():
-            self._lost.add(call)
+            self._undelivered.add(call)
             self._book.unreachable(call)
-        self._lost &= self._awaited
+        self._undelivered &= self._awaited
         return message is not None
 
     def _route(self, message: Any) -> None:
@@ -202,9 +210,11 @@ class Line:
 
     def _flush(self) -> None:
         while self._book.outgoing:
-            target, message = self._book.outgoing[0]
+            target, message = self._book.outgoing.popleft()
             address = self._find_supervisor() if target is TO_SUPERVISOR else target
-            self._book.outgoing.popleft()
+            if address is None:
+                self._book.no_supervisor()
+                continue
             call = message.call if isinstance(message, Call) else None
             if call is not None and not self.endpoint.keeps_order:
                 # A call may overtake casts on such a base: they have to have left before.
@@ -217,15 +227,17 @@ class Line:
     # ---------------------------------------------------------------- the supervisor
 
     def _find_supervisor(self) -> Any:
-        """The supervisor's address; one that is gone is replaced by a new one."""
+        """The supervisor's address, a new one's if the last is gone; None where there can be none any
+        more."""
         end = time.monotonic() + SUPERVISOR_S
-        while self._supervisor is None:
-            address = self._guarded(lambda: self.endpoint.create(SUPERVISOR_CLASS, SUPERVISOR))
+        while self._supervisor is None and time.monotonic() < end:
+            try:
+                address = self._guarded(lambda: self.endpoint.create(SUPERVISOR_CLASS, SUPERVISOR))
+            except ActorSystemException:
+                return None
             who = self._greet(address)
             if who is not None and self._is_there(who):
                 self._supervisor = address
-            elif time.monotonic() >= end:
-                raise CallTimeout(SUPERVISOR, SUPERVISOR_S)
         return self._supervisor
 
     def _greet(self, address: Any) -> Any:
@@ -295,6 +307,7 @@ class Line:
                 self._supervisor = None
                 self._book.supervisor_lost()
                 self.on_supervisor_lost()
+                self._lost |= self._awaited
             elif isinstance(ready.key, Incarnation):
                 del self._watched[ready.key]
                 self._suspects.append(ready.key)
@@ -329,7 +342,8 @@ class Line:
 
     def flush(self, seconds: float) -> bool:
         """Wait until what was sent has left, at most `seconds`; whether it has."""
-        self._flush()
+        end = time.monotonic() + seconds
+        self._until(lambda: None if self._book.looking() else True, end, None)
         left = [endpoint for endpoint in (*self._retired, self.endpoint) if not endpoint.flush(seconds)]
         return not left
 

@@ -45,8 +45,9 @@ class NurseryActor(Shell):
         before = open_descriptors() if self.has_processes else frozenset()
         try:
             call()
-        except Exception as error:
-            # The agent meets the same error at its own start, where there is somebody to answer.
+        except BaseException as error:
+            # Users' modules, SystemExit included. The agent meets the same error at its own start, where there
+            # is somebody to answer.
             log_failure("preloading", error)
         if self.has_processes:
             # What users' modules opened at their top level is theirs: agents keep it.

@@ -20,6 +20,7 @@ from gen_agent.actors.guardian import start_guardian
 from gen_agent.actors.keys import read_key
 from gen_agent.actors.processes import require_linux
 from gen_agent.actors.scripts import loading
+from gen_agent.actors.stock import close_properly
 from gen_agent.actors.transport import transport_class
 
 STOCK = "multiprocTCPBase"
@@ -34,18 +35,23 @@ REFUSED: Mapping[str, str] = {
 _NEEDED_TRANSMITS = 500
 
 _GUARD = (
-    "AgentSystem() was made while this script is loaded in an agent's process: put what starts the program under "
-    'if __name__ == "__main__":'
+    "AgentSystem() was made while this script is loaded in an agent's process: "
+    'put what starts the program under if __name__ == "__main__":'
 )
 
 
 @attrs.frozen
 class Opened:
-    """A system to work with, whether it is ours, and how to end it (nothing for one that is not)."""
+    """A system to work with, whether it is ours, and how to end it (nothing for one that is not).
+
+    `asks_agents`: its agents have to be asked to end before; a guardian does that itself.
+    """
 
     system: ActorSystem
     owned: bool
     end: Callable[[], None]
+    asks_agents: bool = False
+    admin_port: int | None = None
 
 
 def _leave() -> None:
@@ -53,7 +59,9 @@ def _leave() -> None:
 
 
 def check_place() -> None:
-    """Raise `RuntimeError` where no system may be made: while a script is being loaded in an agent's process."""
+    """Raise `RuntimeError` where no system may be made: while a script is being
+    loaded in an agent's process.
+    """
     if loading():
         raise RuntimeError(_GUARD)
 
@@ -104,15 +112,15 @@ def check_start_method(capabilities: Mapping[str, Any]) -> None:
     method = capabilities.get("Process Startup Method", "fork")
     if method != "fork":
         raise ValueError(
-            f"capabilities: Process Startup Method {method!r} is refused: only fork lets an agent and its worker "
-            "inherit their link"
+            f"capabilities: Process Startup Method {method!r} is refused: "
+            "only fork lets an agent and its worker inherit their link"
         )
 
 
 def _simple(capabilities: dict[str, Any], log_defs: Any) -> Opened:
     # Without definitions of its own this base would reconfigure the logging of the whole program.
     system = ActorSystem(SIMPLE, capabilities, logDefs=log_defs or False, transientUnique=True)
-    return Opened(system, True, system.shutdown)
+    return Opened(system, True, system.shutdown, asks_agents=True)
 
 
 def _stock(capabilities: dict[str, Any], port: int | None, log_defs: Any) -> Opened:
@@ -120,12 +128,14 @@ def _stock(capabilities: dict[str, Any], port: int | None, log_defs: Any) -> Ope
     asyncTransportBase.MAX_PENDING_TRANSMITS = max(
         _NEEDED_TRANSMITS, asyncTransportBase.MAX_PENDING_TRANSMITS
     )
-    capabilities["Admin Port"] = _free_port() if port is None else port
+    capabilities["Admin Port"] = free_port() if port is None else port
     system = ActorSystem(STOCK, capabilities, logDefs=log_defs, transientUnique=True)
-    return Opened(system, True, system.shutdown)
+    close_properly(system._systemBase.transport)
+    return Opened(system, True, system.shutdown, True, capabilities["Admin Port"])
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port nobody listens on at this moment."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -149,7 +159,7 @@ def _guarded(
         finally:
             guardian.close()
 
-    return Opened(system, True, end)
+    return Opened(system, True, end, admin_port=guardian.port)
 
 
 def _join(port: int, host: str, key: bytes) -> ActorSystem:
@@ -167,7 +177,7 @@ def attach(admin_port: int, host: str, key_file: str | None) -> Opened:
     if isinstance(admin_port, bool) or not isinstance(admin_port, int):
         raise TypeError(f"admin_port: an int is needed, not {type(admin_port).__name__}")
     system = _join(admin_port, host, read_key(admin_port, key_file))
-    return Opened(system, False, system._systemBase.transport.close)
+    return Opened(system, False, system._systemBase.transport.close, admin_port=admin_port)
 
 
 def wrap(system: ActorSystem) -> Opened:
@@ -179,4 +189,9 @@ def wrap(system: ActorSystem) -> Opened:
         if any(cls.__module__.endswith(refused) for cls in type(base).__mro__):
             check_base(refused)
     check_start_method(getattr(system, "capabilities", {}))
-    return Opened(system, False, _leave)
+    return Opened(system, False, _leave, admin_port=_port_of(system))
+
+
+def _port_of(system: ActorSystem) -> int | None:
+    port = getattr(system, "capabilities", {}).get("Admin Port")
+    return port if isinstance(port, int) else None

@@ -49,7 +49,7 @@ class Outbox:
             )
         lane.push(intent)
         self.pending += 1
-        if len(lane.queue) == 1:
+        if lane.may_send:
             self._drive(lane)
 
     def _is_full(self, lane: Lane, size: int) -> bool:
@@ -57,25 +57,22 @@ class Outbox:
 
     def _drive(self, lane: Lane) -> None:
         while lane.queue and lane.resume_at is None:
-            step, answer = self._step(lane)
-            if step is Step.BLOCKED:
+            step = self._send(lane)
+            if step in (Step.DONE, Step.BLOCKED):
                 break
-            if step is not Step.DONE:
-                self._mend(lane, step)
-            elif answer is not None:
-                self._finish(lane, Result.TAKEN if answer is Answer.TAKEN else Result.UNREADABLE)
+            self._mend(lane, step)
         self._settle(lane)
 
-    def _step(self, lane: Lane) -> tuple[Step, Answer | None]:
+    def _send(self, lane: Lane) -> Step:
         if lane.sock is None:
             step = self._connect(lane)
             if step is not Step.DONE:
-                return step, None
+                return step
         wrote = lane.wants_write
-        step, answer = lane.advance()
+        step = lane.send()
         if lane.sock is not None and lane.wants_write != wrote:
             self._poller.change(lane.sock.fileno(), READ | WRITE if lane.wants_write else READ)
-        return step, answer
+        return step
 
     def _connect(self, lane: Lane) -> Step:
         step = lane.connect()
@@ -121,10 +118,18 @@ class Outbox:
 
     def _ready(self, lane: Lane) -> None:
         if lane.queue:
+            self._hear(lane)
             self._drive(lane)
         elif lane.idle_is_closed():
             self._disconnect(lane)
             self._settle(lane)
+
+    def _hear(self, lane: Lane) -> None:
+        step, answers = lane.receive()
+        for answer in answers:
+            self._finish(lane, Result.TAKEN if answer is Answer.TAKEN else Result.UNREADABLE)
+        if step not in (Step.DONE, Step.BLOCKED):
+            self._mend(lane, step)
 
     def run_due(self) -> None:
         """Get on with the lanes whose pause is over; what could not be sent for too long is given up."""

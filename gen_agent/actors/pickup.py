@@ -219,21 +219,24 @@ class Pickup:
 
     def _supervisor_lost(self) -> None:
         # Its agents all end with it; the monitors it kept are ours to answer.
-        for incarnation in self._own.values():
+        asked = [agent.incarnation for agent in self._open.values() if isinstance(agent, AgentAddress)]
+        for incarnation in (*self._own.values(), *asked):
             self._ended.setdefault(incarnation, ("registry_lost", ()))
         self._own.clear()
         for ref, target in self._monitors.items():
             known = isinstance(target, AgentAddress)
             name = target.name if known else target
             self._box.append(
-                Down(ref, target if known else None, name, "registry_lost", incarnation=incarnation_of(target))
+                Down(
+                    ref, target if known else None, name, "registry_lost", incarnation=incarnation_of(target)
+                )
             )
         self._monitors.clear()
 
-    def close(self) -> None:
-        """Take back the monitors and end the mailbox."""
-        for ref in (*self._monitors, *self._own):
-            self._line.ask_supervisor(Demonitor(ref), 1.0)
+    def close(self, *, system_ends: bool) -> None:
+        """End the mailbox; take back the monitors of a system that lives on."""
+        for ref in () if system_ends else (*self._monitors, *self._own):
+            self._line.tell_supervisor(Demonitor(ref))
         self._monitors.clear()
         self._own.clear()
         if self._mailbox is not None:

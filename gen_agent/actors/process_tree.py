@@ -183,3 +183,22 @@ def descendants(pid: int) -> tuple[ProcessId, ...]:
         found += below
         todo += [child.pid for child in below]
     return tuple(process for process in found if process.alive())
+
+
+def _image(pid: int) -> bytes | None:
+    try:
+        with open(f"/proc/{pid}/auxv", "rb") as file:
+            return file.read() or None
+    except OSError:
+        return None  # gone, or another user's
+
+
+def runs_another_program(process: ProcessId) -> bool:
+    """Whether a process is known to have come out of this one with an `exec` between, not by forks alone.
+
+    Told by what the kernel hands a program at `exec` and a fork inherits: random addresses, above all. Where
+    these are switched off another run of the same program looks like a fork; so does one that is about to be
+    dead.
+    """
+    mine, other = _image(os.getpid()), _image(process.pid)
+    return None not in (mine, other) and mine != other and process.alive()

@@ -24,7 +24,7 @@ from gen_agent.actors.own_process import (
     reset_signals,
     set_title,
 )
-from gen_agent.actors.process_tree import ProcessId, Watched, children, descendants
+from gen_agent.actors.process_tree import ProcessId, Watched, children, descendants, runs_another_program
 
 __all__ = [
     "ProcessId",
@@ -37,9 +37,11 @@ __all__ = [
     "kill_children",
     "kill_tree",
     "open_descriptors",
+    "other_children",
     "raise_descriptor_limit",
     "require_linux",
     "reset_signals",
+    "runs_another_program",
     "set_title",
 ]
 
@@ -93,8 +95,9 @@ def _no_child_at_all() -> bool:
     return False
 
 
-def _others(keep: Collection[ProcessId]) -> tuple[ProcessId, ...]:
-    """Our children outside `keep`, zombies included; read twice before it is believed that there is none."""
+def other_children(keep: Collection[ProcessId]) -> tuple[ProcessId, ...]:
+    """Our children outside `keep`, zombies included; the listing is read again before it is believed to be
+    empty."""
     mine = os.getpid()
     for _ in range(2):
         found = tuple(child for child in children(mine) if child not in keep)
@@ -122,7 +125,7 @@ def kill_children(*, keep: Collection[ProcessId] = (), deadline_s: float = 5.0) 
     the kernel).
     """
     end = time.monotonic() + deadline_s
-    while victims := _others(keep):
+    while victims := other_children(keep):
         for victim in victims:
             if victim.alive():
                 kill_tree(victim)
@@ -131,5 +134,5 @@ def kill_children(*, keep: Collection[ProcessId] = (), deadline_s: float = 5.0) 
         for victim in victims:
             _reap(victim.pid)
         if remaining <= 0:
-            return _others(keep)
+            return other_children(keep)
     return ()

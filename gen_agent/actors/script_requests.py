@@ -52,7 +52,9 @@ class Requests(ScriptSide):
         return self._call(target, Ask(prompt), timeout)  # type: ignore[no-any-return]
 
     def tell(self, target: Any, prompt: str, timeout: float | None = None) -> RequestRef:
-        """Have a prompt run and return its ref once it is admitted (C110); raises `Overloaded`, `Draining`."""
+        """Have a prompt run and return its ref once it is admitted (C110); raises
+        `Overloaded`, `Draining`.
+        """
         return self._call(target, Tell(prompt), timeout)  # type: ignore[no-any-return]
 
     def tell_with_completion(
@@ -126,7 +128,9 @@ class Requests(ScriptSide):
     def cancel_request(
         self, target: Any, ref: RequestRef, timeout: Any = DEFAULT_TIMEOUT
     ) -> Literal["cancelled", "current", "already_finished", "not_found"]:
-        """Take back a request that waits; one that runs is `"current"` and needs `interrupt_request` (C122)."""
+        """Take back a request that waits; one that runs is `"current"` and needs
+        `interrupt_request` (C122).
+        """
         return self._call(target, CancelRequest(ref), timeout_on(target, timeout))  # type: ignore[no-any-return]
 
     def interrupt_request(

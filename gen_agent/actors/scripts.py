@@ -25,8 +25,8 @@ _PLACE_KEYS = ("sys_path", "sys_argv", "dir", "orig_dir")
 _MAINS = ("__main__", "__mp_main__")
 
 _NO_FILE = (
-    "{what} is defined in a program without a file (a prompt, a notebook cell, python -): no other process can load "
-    "it. Put the class in a module and import it"
+    "{what} is defined in a program without a file (a prompt, a notebook cell, python -): no other process can "
+    "load it. Put the class in a module and import it"
 )
 
 
@@ -81,8 +81,14 @@ def load(script: bytes | None) -> None:
     data, needs_main = pickle.loads(script)
     multiprocessing.spawn.prepare({key: data[key] for key in _PLACE_KEYS if key in data})
     _Here.script = script
-    if needs_main:
+    if not needs_main:
+        return
+    try:
         load_main()
+    except BaseException:
+        # Whoever is forked from here must meet the same error, and not take the script for loaded.
+        _Here.script = None
+        raise
 
 
 def load_main() -> None:

@@ -38,13 +38,13 @@ class ScriptSide:
         with self._guard:
             return self._line.ask_supervisor(message, timeout, asked=asked)
 
-    def _hang_up(self) -> None:
+    def _hang_up(self, *, system_ends: bool = False) -> None:
         """End this client's mailbox and monitors; agents live on."""
         if self._guard.closed:
             return
         with self._guard:
             try:
-                self._pickup.close()
+                self._pickup.close(system_ends=system_ends)
                 self._line.flush(CLOSING_S)
             finally:
                 self._guard.closed = True

@@ -68,7 +68,7 @@ class ServiceDesk:
 
     def _start(self, request: dict[str, Any], files: list[int]) -> None:
         module, arguments = request["module"], request["arguments"]
-        if not module.startswith("gen_agent.") or len(files) != 1:
+        if not isinstance(module, str) or not module.startswith("gen_agent.") or len(files) != 1:
             raise ValueError("not a service of this package")
         process = subprocess.Popen(
             [sys.executable, "-m", module, str(os.getpid()), *arguments],

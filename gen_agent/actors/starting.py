@@ -16,7 +16,7 @@ from gen_agent.actors.courier import Courier
 from gen_agent.actors.household import Household
 from gen_agent.actors.identity import new_incarnation
 from gen_agent.actors.intake import Asker
-from gen_agent.actors.internal import AgentFailed, AgentUp, Begin, Register
+from gen_agent.actors.internal import AgentFailed, AgentUp, Begin, Ending, Register
 from gen_agent.actors.life import Life
 from gen_agent.actors.localseat import LocalSeat
 from gen_agent.actors.processes import ProcessId, open_descriptors
@@ -158,7 +158,9 @@ class Starting:
     def booted(self, session: Sealed | None, error: GenAgentError | None) -> None:
         """The first worker is ready, or there is none."""
         if session is None or error is not None or self.seed is None:
-            self.fail(error or InitFailed("worker", "no session"))
+            refused = error if isinstance(error, StartError) else None
+            reason = "" if error is None else str(error.fields.get("reason", error.code))
+            self.fail(refused or InitFailed("worker", reason))
         else:
             self._actor.life.feed(signals.Booted(self._state, session, streams(self.seed.agent)))
 
@@ -171,8 +173,10 @@ class Starting:
         self._tell(self.address, None)
 
     def fail(self, error: GenAgentError) -> None:
-        """Tell the starter why there is no agent, and end."""
+        """Tell the starter why there is no agent, and end; a name that was registered becomes free."""
         self._tell(None, error)
+        if self._starter is not None and self.registrar is not None:
+            self._actor.transmit(self.registrar, Ending(self.address.incarnation, "shutdown"), _nothing)
         self._actor.give_up()
 
     def _tell(self, address: AgentAddress | None, error: GenAgentError | None) -> None:

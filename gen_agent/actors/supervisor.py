@@ -13,12 +13,16 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from thespian.actors import ActorExitRequest, ChildActorExited
+from thespian.actors import Actor, ActorExitRequest, ChildActorExited
 
+from gen_agent.actors.agent import AgentActor
 from gen_agent.actors.births import Births
+from gen_agent.actors.children import Child, create_child
 from gen_agent.actors.ends import Ends
 from gen_agent.actors.identity import host, this_process
 from gen_agent.actors.internal import AgentFailed, AgentUp, Ending, Register, Spawned, SpawnFailed
+from gen_agent.actors.mailbox import MailboxActor
+from gen_agent.actors.nursery import NurseryActor
 from gen_agent.actors.processes import ProcessId, kill_tree
 from gen_agent.actors.shell import Shell
 from gen_agent.actors.watching import Ready
@@ -27,7 +31,6 @@ from gen_agent.envelopes import VERSION, Call, Envelope
 from gen_agent.errors import AgentDown, AgentNotFound, AlreadyStarted, GenAgentError, UnknownRequest
 from gen_agent.messages import Demonitor, Monitor, Reply, StartAgent, StopAgent
 from gen_agent.protocol import (
-    AGENT_CLASS,
     Abandon,
     Hello,
     IsAlive,
@@ -38,16 +41,21 @@ from gen_agent.protocol import (
     WhyDown,
 )
 from gen_agent.targets import actor_of
-from gen_agent.values import AgentAddress, Caller, CallRef, is_address
+from gen_agent.values import Caller, CallRef, is_address
 
-NURSERY_CLASS = "gen_agent.actors.nursery.NurseryActor"
+REAPING_S = 0.002
+REAPING_LOOKS = 50
+"""How often and how long its parent is given to reap a process that has ended, before its end is told."""
+
+PRELOADED = (MailboxActor,)
+"""What whoever forks actors has imported with this module, so that no actor has to."""
 
 
 class SupervisorActor(Shell):
     """The supervisor. It does its work in messages, watched processes and deadlines; nothing in it blocks."""
 
-    nursery_class = NURSERY_CLASS
-    agent_class = AGENT_CLASS
+    nursery_class: type[Actor] = NurseryActor
+    agent_class: type[Actor] = AgentActor
 
     def __init__(self) -> None:
         super().__init__()
@@ -93,8 +101,7 @@ class SupervisorActor(Shell):
             handler(message, sender)
         elif isinstance(message, Call):
             self.answer(sender, message.call, error=UnknownRequest())
-        if self._closing and not len(self._directory):
-            self._close()
+        self._close_if_empty()
 
     # ---------------------------------------------------------------- what births and ends need
 
@@ -102,9 +109,9 @@ class SupervisorActor(Shell):
         """Reply to a call."""
         self.send(to, Reply(call, value, error))
 
-    def create(self, actor: str) -> Any:
-        """Create a child actor by class name."""
-        return self.createActor(actor)
+    def create(self, actor: type[Actor]) -> Child:
+        """Create a child actor; raises `CannotCreate`."""
+        return create_child(self, actor)
 
     def now(self) -> float:
         """The monotonic clock, in seconds."""
@@ -126,9 +133,14 @@ class SupervisorActor(Shell):
             if number == token:
                 self.send(child, ActorExitRequest())
 
-    def end_child(self, address: Any) -> None:
+    def end_child(self, child: Child) -> None:
         """Ask a child that is not an agent to exit."""
-        self.send(address, ActorExitRequest())
+        self.send(child.address, ActorExitRequest())
+
+    def kill_child(self, child: Child) -> None:
+        """End the process of a child that is not an agent."""
+        if child.process is not None:
+            kill_tree(child.process)
 
     # ---------------------------------------------------------------- what happens by itself
 
@@ -136,9 +148,18 @@ class SupervisorActor(Shell):
         """A watched process has ended."""
         if isinstance(ready.key, int):
             self._gone(ready.key)
+        self._close_if_empty()
 
     def _gone(self, token: int) -> None:
         self.watcher.remove(token)
+        self._await_reaping(token, REAPING_LOOKS)
+
+    def _await_reaping(self, token: int, looks: int) -> None:
+        # A zombie still looks like a process to whoever was told that it has ended.
+        process = self._processes.get(token)
+        if looks and process is not None and _is_listed(process):
+            self.set_deadline(("reaped", token, looks - 1), REAPING_S)
+            return
         self._processes.pop(token, None)
         self._ends.died(token)
 
@@ -149,13 +170,16 @@ class SupervisorActor(Shell):
 
     def on_deadline(self, key: Any) -> None:
         """Somebody took longer than allowed."""
-        kind, token = key
-        if kind in ("kill", "failing"):
+        kind, token, *looks = key
+        if kind == "reaped":
+            self._await_reaping(token, looks[0])
+        elif kind in ("kill", "failing"):
             self.kill(token)
         elif kind == "late":
             self._ends.late(token)
         elif kind == "unspawned":
             self._births.unspawned(token)
+        self._close_if_empty()
 
     # ---------------------------------------------------------------- questions
 
@@ -177,13 +201,8 @@ class SupervisorActor(Shell):
         if self.has_processes and who.host == host():
             self.follow(entry.token, ProcessId(who.pid, who.start_time))
 
-    def _entry(self, target: Any) -> Entry | None:
-        if isinstance(target, AgentAddress):
-            return self._directory.incarnation(target.incarnation)
-        return self._directory.at(target) if is_address(target) else self._directory.holder(target)
-
     def _stop(self, target: Any, supervisor: Any, call: CallRef, sender: Any) -> None:
-        entry = self._entry(target)
+        entry = self._directory.whom(target)
         if entry is None or entry.address is None:
             gone = AgentDown(target, "noproc") if is_address(target) else AgentNotFound(target)
             self.answer(sender, call, error=gone)
@@ -231,8 +250,17 @@ class SupervisorActor(Shell):
         self._closing.append((sender, message.call))
         self._ends.stop_all()
 
-    def _close(self) -> None:
+    def _close_if_empty(self) -> None:
+        if not self._closing or len(self._directory):
+            return
         for sender, call in self._closing:
             self.answer(sender, call)
         self._closing.clear()
         self.send(self.myAddress, ActorExitRequest())
+
+
+def _is_listed(process: ProcessId) -> bool:
+    try:
+        return ProcessId.of(process.pid) == process
+    except ProcessLookupError:
+        return False

@@ -85,9 +85,16 @@ class AgentSystem(Client):
         attached._begin(attach(admin_port, host, key_file))
         return attached
 
+    @property
+    def admin_port(self) -> int | None:
+        """The port on which another script can `attach`; None where there is none."""
+        return self._opened.admin_port
+
     @contextlib.contextmanager
     def private(self) -> Iterator[Client]:
-        """A client of its own for another thread, with a mailbox of its own, closed at the end of the block."""
+        """A client of its own for another thread, with a mailbox of its own, closed
+        at the end of the block.
+        """
         if self._guard.closed:
             raise RuntimeError("this AgentSystem is closed")
         client = Client(endpoint_of(self._opened.system), "private client")
@@ -105,11 +112,11 @@ class AgentSystem(Client):
         if self._guard.closed:
             return
         try:
-            if self._opened.owned:
+            if self._opened.asks_agents:
                 self._stop_agents()
         finally:
             try:
-                self._hang_up()
+                self._hang_up(system_ends=self._opened.owned)
             finally:
                 self._opened.end()
 

@@ -19,8 +19,7 @@ class _Spec(ctypes.Structure):
 
 
 class KernelTimer:
-    """One timer, unset at first; its descriptor is readable once it is due, until it is set anew or cleared.
-    """
+    """One timer, unset at first; its descriptor is readable once it is due, until it is set anew."""
 
     def __init__(self) -> None:
         self._libc = ctypes.CDLL(None, use_errno=True)

@@ -14,7 +14,8 @@ from gen_agent.core.hooks import HOOKS
 from gen_agent.errors import BackendStartFailed, InitAgentFailed, Undecodable
 
 _BACKEND_CALLS = (
-    "start_session", "prompt", "update_session", "checkpoint_session", "reset_session", "terminate_session", "close",
+    "start_session", "prompt", "update_session", "checkpoint_session", "reset_session", "terminate_session",
+    "close",
 )  # fmt: skip
 
 
@@ -29,7 +30,8 @@ def checked_agent(cls: Any) -> type[Agent]:
             raise InitAgentFailed(f"{cls.__qualname__}.{name} is async: callbacks are called, not awaited")
     if not inspect.ismethod(getattr(cls, "handle_stream_event", None)):
         raise InitAgentFailed(
-            f"{cls.__qualname__}.handle_stream_event must be a classmethod: it runs in the worker, without an instance"
+            f"{cls.__qualname__}.handle_stream_event must be a classmethod: it runs in the worker, "
+            "which has no instance"
         )
     if missing := sorted(getattr(cls, "__abstractmethods__", ())):
         raise InitAgentFailed(f"{cls.__qualname__} does not define {missing[0]}")

@@ -118,8 +118,7 @@ class Watcher:
         ]
 
     def wait_for(self, keys: tuple[Hashable, ...], timeout_s: float | None) -> frozenset[Hashable]:
-        """Wait for one of `keys` and for nothing else, at most `timeout_s` seconds; which of them are ready.
-        """
+        """Wait for one of `keys` and nothing else, at most `timeout_s` seconds; which of them are ready."""
         poller = select.poll()
         for entry in (self._entries[key] for key in keys if key in self._entries):
             poller.register(entry.fd, select.POLLIN | (select.POLLOUT if entry.write else 0))

@@ -38,8 +38,7 @@ _seeds: dict[int, Seed] = {}
 
 
 def plant(link: int, seed: Seed | None) -> None:
-    """Put down what the worker forked next grows from, under its end of the link; None takes it away again.
-    """
+    """Put down what the worker forked next grows from, under its end of the link; None takes it away."""
     if seed is None:
         _seeds.pop(link, None)
     else:

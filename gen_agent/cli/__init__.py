@@ -22,7 +22,8 @@ def main() -> None:
     try:
         command = import_module("gen_agent.cli.command")
     except ModuleNotFoundError as error:
-        if error.name not in NEEDED:
+        missing = (error.name or "").partition(".")[0]
+        if missing not in NEEDED:
             raise
-        sys.exit(f"gen-agent: {error.name} is not installed; run: pip install 'gen_agent[cli]'")
+        sys.exit(f"gen-agent: {missing} is not installed; run: pip install 'gen_agent[cli]'")
     command.gen_agent()

@@ -122,7 +122,7 @@ class Digest:
         return Response(
             text="".join(self._text) if whole is None else whole,
             final_message="".join(self._message) if whole is None else whole,
-            events=capture.events,  # type: ignore[arg-type]
+            events=capture.events,
             terminal=terminal,
             event_coverage=capture.coverage,
             usage=self._usage,

@@ -53,10 +53,13 @@ def _answer(request: Request, outcome: Outcome, sealed: Sealed | None) -> Answer
 
 
 def _size(request: Request, outcome: Outcome, sealed: Sealed | None) -> int:
-    # The pair of ref and outcome (C159). What can't be pickled can't be sent either: its ref alone counts.
+    # The pair of ref and outcome (C159): its pickle, or an error's code where there is no more to it. What
+    # can't be pickled can't be sent either: its ref alone counts.
     ref = len(str(request.ref))
     if sealed is not None:
         return ref + len(sealed)
+    if isinstance(outcome, GenAgentError) and not outcome.names:
+        return ref + len(outcome.code)
     try:
         return ref + payload_size(outcome)
     except Unpicklable:

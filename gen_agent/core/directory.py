@@ -15,7 +15,7 @@ from typing import Any
 
 import attrs
 
-from gen_agent.values import AgentAddress, Incarnation, MonitorRef, Name, name_key
+from gen_agent.values import AgentAddress, Incarnation, MonitorRef, Name, is_address, name_key
 
 REMEMBERED = 10_000
 """How many ended incarnations are remembered with their reasons."""
@@ -146,6 +146,12 @@ class Directory:
         return next(
             (entry for entry in self if entry.address is not None and entry.address.actor == actor), None
         )
+
+    def whom(self, target: Any) -> Entry | None:
+        """The entry that a target means: exactly that incarnation, that Thespian address, or that name."""
+        if isinstance(target, AgentAddress):
+            return self.incarnation(target.incarnation)
+        return self.at(target) if is_address(target) else self.holder(target)
 
     def ended(self, incarnation: Incarnation) -> Ended | None:
         """How an incarnation that was here ended, as far back as is remembered."""

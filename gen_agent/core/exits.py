@@ -101,7 +101,6 @@ def _answer_asks(m: Model, reason: str) -> None:
 
 def _report_cut_turn(m: Model, reason: str) -> None:
     turn = m.turn
-    m.turn = None
     if turn is not None and turn.stage is Stage.RUNNING:
         report.failed(m, turn.request, AgentTerminated(reason), m.now - turn.began_s)
 

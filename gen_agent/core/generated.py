@@ -42,12 +42,12 @@ def chain(m: Model, text: str) -> bool:
     return False
 
 
-def unchained(m: Model, refusal: Overloaded) -> bool:
+def unchained(m: Model, refusal: Overloaded, *, paced: bool = False) -> bool:
     """A follow-up didn't fit into the slot (C135, C145)."""
     ref = m.mint()
     report.refused(m, refusal)
     report.prompt_error(m, ref, 1, refusal)
-    return reconsider(m, ref, refusal)
+    return reconsider(m, ref, refusal, paced=paced)
 
 
 def queue_event_prompt(m: Model, request: Request) -> tuple[bool, Overloaded | None]:
@@ -63,16 +63,22 @@ def queue_event_prompt(m: Model, request: Request) -> tuple[bool, Overloaded | N
 
 
 def reconsider(m: Model, ref: RequestRef, error: GenAgentError, *, paced: bool = False) -> bool:
-    """Ask `handle_error` about a refused prompt without owner; what it prompts takes the slot if it fits."""
+    """Ask `handle_error` about a refused prompt that nobody owns; what it prompts goes to the slot.
+
+    What doesn't fit there is reported in turn, but an answer to such a report is dropped (C135, C145).
+    """
     decision = decide(m, "handle_error", ref, error)
-    if isinstance(decision, Prompt) and m.state is not State.DRAINING:
-        _offer(m, decision.text, paced)
-    return isinstance(decision, Halt)
+    if not isinstance(decision, Prompt) or m.state is State.DRAINING:
+        return isinstance(decision, Halt)
+    refusal = slot_refusal(m, payload_size(decision.text))
+    if refusal is None:
+        _take_slot(m, decision.text, paced)
+    elif not isinstance(error, Overloaded):
+        return unchained(m, refusal, paced=paced)
+    return False
 
 
-def _offer(m: Model, text: str, paced: bool) -> None:
-    if slot_refusal(m, payload_size(text)) is not None:
-        return
+def _take_slot(m: Model, text: str, paced: bool) -> None:
     request = generated(m, text, Origin.SELF_CHAIN)
     if not paced:
         m.slot = Slot(request)

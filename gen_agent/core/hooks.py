@@ -7,7 +7,6 @@ caller.
 
 from __future__ import annotations
 
-import contextlib
 import enum
 import inspect
 import traceback
@@ -98,17 +97,20 @@ class Hooks:
 
     def __init__(self, agent: Agent, around: Around | None = None) -> None:
         self._agent = agent
-        self._around = around or _nothing_around
+        self._around = around
         self.has_info = callable(getattr(agent, "handle_info", None))
 
     def call(self, hook: str, *args: Any) -> Any:
         """Run `hook` with `args`, the state last; returns a value of its shape, or a `Failure`."""
         try:
-            with self._around(hook):
+            if self._around is None:
                 value = getattr(self._agent, hook)(*args)
+            else:
+                with self._around(hook):
+                    value = getattr(self._agent, hook)(*args)
         except BaseException as error:
             return failure(hook, error)
-        return value if _fits(HOOKS[hook].shape, value, args[-1]) else _misshapen(hook, value)
+        return value if _FITS[hook](value, args[-1]) else _misshapen(hook, value)
 
     def start(self, options: Mapping[str, Any]) -> tuple[Mapping[str, Any], Any] | StartError:
         """Run `init_agent`: backend options and the first state, or the error of this start (C017)."""
@@ -139,20 +141,34 @@ def forgot_return(value: object, before: object) -> bool:
     return value is None and before is not None
 
 
-def _fits(shape: Shape, value: Any, before: Any) -> bool:
-    if shape is Shape.DECISION:
-        return isinstance(value, (NoReply, Halt)) or (
-            isinstance(value, Prompt) and isinstance(value.text, str)
-        )
-    if shape is Shape.GATE:
-        return isinstance(value, (Skip, Halt)) or (
-            isinstance(value, Proceed) and isinstance(value.prompt, str)
-        )
-    if shape is Shape.STATE:
-        return not forgot_return(value, before) and not inspect.isawaitable(value)
-    if shape is Shape.OPTIONS_AND_STATE:
-        return isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], Mapping)
+def _is_decision(value: Any, _: object) -> bool:
+    return isinstance(value, (NoReply, Halt)) or (isinstance(value, Prompt) and isinstance(value.text, str))
+
+
+def _is_gate(value: Any, _: object) -> bool:
+    return isinstance(value, (Skip, Halt)) or (isinstance(value, Proceed) and isinstance(value.prompt, str))
+
+
+def _is_state(value: Any, before: object) -> bool:
+    return not forgot_return(value, before) and not inspect.isawaitable(value)
+
+
+def _is_start(value: Any, _: object) -> bool:
+    return isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], Mapping)
+
+
+def _is_anything(_: object, __: object) -> bool:
     return True
+
+
+_CHECKS: Mapping[Shape, Callable[[Any, Any], bool]] = {
+    Shape.DECISION: _is_decision,
+    Shape.GATE: _is_gate,
+    Shape.STATE: _is_state,
+    Shape.OPTIONS_AND_STATE: _is_start,
+    Shape.IGNORED: _is_anything,
+}
+_FITS = {name: _CHECKS[hook.shape] for name, hook in HOOKS.items()}
 
 
 def _misshapen(hook: str, value: object) -> Failure:
@@ -168,10 +184,3 @@ def _places(error: BaseException) -> tuple[str, ...]:
         f"{frame.f_code.co_filename.rpartition('/')[2]}:{line}:{frame.f_code.co_name}"
         for frame, line in frames[-8:]
     )
-
-
-_NOTHING = contextlib.nullcontext()
-
-
-def _nothing_around(_: str) -> AbstractContextManager[None]:
-    return _NOTHING

@@ -186,7 +186,8 @@ class Machine:
         model.now = now
         model.out = []
         self._apply(event)
-        while model.postponed and model.state is not State.STARTING:
+        # While a worker is being killed what has waited goes on waiting: the kill ends in this very dispatch.
+        while model.postponed and model.state is not State.STARTING and not model.killing:
             self._apply(model.postponed.popleft())
         effects, model.out = tuple(model.out), []
         return effects

@@ -126,6 +126,11 @@ class Model:
         return self.session
 
     @property
+    def killing(self) -> bool:
+        """Whether the active turn's worker is to be killed and is not gone yet."""
+        return self.turn is not None and self.turn.cause is not None
+
+    @property
     def active(self) -> Turn:
         """The turn that PROCESSING and DRAINING have."""
         if self.turn is None:

@@ -7,15 +7,36 @@ from collections.abc import Iterable, Sequence
 from gen_agent.core.machine import TABLE, Rule
 from gen_agent.core.model import State
 
+_LETTERS = dict(zip(State, "SIPHDE", strict=True))
 
-def rst_table() -> str:
-    """`TABLE` as a reStructuredText grid: an event a row, a state a column.
 
-    A cell names the handler and, after an arrow, the states it may lead to where that isn't only its own; `-`
-    means that nothing changes.
+def render() -> str:
+    """`TABLE` as reStructuredText: where each state leads, then a row per event and a column per state.
+
+    A cell names the handler and, after an arrow, the letters of the states it may lead to where that isn't
+    only its own; `-` means that nothing changes.
     """
+    return f"{_states()}\n{_grid()}"
+
+
+def transitions() -> frozenset[tuple[State, State]]:
+    """Every change of state that some rule declares."""
+    rules = ((state, rule) for state, row in TABLE.items() for rule in row.values())
+    return frozenset((state, to) for state, rule in rules for to in rule.to if to is not state)
+
+
+def _states() -> str:
+    leads = transitions()
+    lines = (
+        f"* ``{state.name}`` -> {', '.join(to.name for to in State if (state, to) in leads) or 'nowhere'}"
+        for state in State
+    )
+    return "\n".join(lines) + "\n"
+
+
+def _grid() -> str:
     events = tuple(TABLE[State.STARTING])
-    rows = [("event", *(state.name for state in State))]
+    rows = [("event", *(f"{state.name} ({letter})" for state, letter in _LETTERS.items()))]
     rows += [(event.__name__, *(_cell(TABLE[state][event], state) for state in State)) for event in events]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     rule = "  ".join("=" * width for width in widths)
@@ -23,34 +44,15 @@ def rst_table() -> str:
     return "\n".join((rule, head, rule, *body, rule)) + "\n"
 
 
-def transitions() -> frozenset[tuple[State, State]]:
-    """Every change of state that some rule declares."""
-    return frozenset(
-        (state, to)
-        for state, row in TABLE.items()
-        for rule in row.values()
-        for to in rule.to
-        if to is not state
-    )
-
-
-def rst_states() -> str:
-    """The states as a reStructuredText list, each with the states it may lead to."""
-    leads = transitions()
-    return "".join(
-        f"* ``{state.name}`` -> {_names(to for to in State if (state, to) in leads)}\n" for state in State
-    )
-
-
 def _cell(rule: Rule, state: State) -> str:
     name = rule.handler.__name__
     if name == "ignore":
-        return "-"
-    return name if rule.to == (state,) else f"{name} -> {_names(rule.to)}"
+        return "\\-"
+    return name if rule.to == (state,) else f"{name} → {_letters(rule.to)}"
 
 
-def _names(states: Iterable[State]) -> str:
-    return ", ".join(state.name for state in states) or "nowhere"
+def _letters(states: Iterable[State]) -> str:
+    return " ".join(_LETTERS[state] for state in states)
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:

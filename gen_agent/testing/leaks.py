@@ -40,26 +40,29 @@ def _descriptors() -> frozenset[tuple[int, str]]:
     return frozenset(one for one in found if not one[1].endswith(f"/proc/{os.getpid()}/fd"))
 
 
-def _socket_inodes(pid: int) -> frozenset[str]:
+def _targets(pid: int) -> frozenset[str]:
+    """What the descriptors of a process lead to; nothing for one that is gone or another user's."""
     found = set()
     with contextlib.suppress(FileNotFoundError, ProcessLookupError, PermissionError):
         for name in os.listdir(f"/proc/{pid}/fd"):
             with contextlib.suppress(FileNotFoundError):
-                target = os.readlink(f"/proc/{pid}/fd/{name}")
-                found.add(target[8:-1] if target.startswith("socket:[") else "")
-    return frozenset(found - {""})
+                found.add(os.readlink(f"/proc/{pid}/fd/{name}"))
+    return frozenset(found)
+
+
+def _listeners() -> Iterator[tuple[str, int]]:
+    """Every listening TCP socket of this machine: what its descriptor leads to, and its port."""
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        with contextlib.suppress(FileNotFoundError), open(table) as file:
+            rows = [line.split() for line in file]
+            listening = [row for row in rows if row[3] == _LISTENING]
+            yield from ((f"socket:[{row[9]}]", int(row[1].rpartition(":")[2], 16)) for row in listening)
 
 
 def listening_ports(*pids: int) -> frozenset[int]:
     """The TCP ports on which any of these processes listens."""
-    inodes = frozenset[str]().union(*map(_socket_inodes, pids))
-    found = set()
-    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
-        with contextlib.suppress(FileNotFoundError), open(table) as file:
-            for fields in map(str.split, file.readlines()[1:]):
-                if fields[3] == _LISTENING and fields[9] in inodes:
-                    found.add(int(fields[1].rpartition(":")[2], 16))
-    return frozenset(found)
+    held = frozenset[str]().union(*map(_targets, pids))
+    return frozenset(port for target, port in _listeners() if target in held)
 
 
 def _key_files() -> frozenset[str]:
@@ -74,8 +77,7 @@ def _session(pid: int) -> int:
 
 
 def _reap_adopted() -> None:
-    """Take the zombies that are no child this process made: what a dead system left, which only we can
-    reap."""
+    """Take the zombies that are no child this process made: only we can reap what a dead system left."""
     for child in children(os.getpid()):
         if not child.alive() and _session(child.pid) != os.getsid(0):
             with contextlib.suppress(ChildProcessError):
@@ -93,7 +95,6 @@ class Snapshot:
     """What there is below and in this process at one moment."""
 
     processes: frozenset[ProcessId]
-    ports: frozenset[int]
     descriptors: frozenset[tuple[int, str]]
     files: frozenset[str]
 
@@ -101,27 +102,37 @@ class Snapshot:
     def take(cls) -> Snapshot:
         """Look now."""
         _reap_adopted()
-        processes = _own_processes()
-        ports = listening_ports(os.getpid(), *(process.pid for process in processes))
-        return cls(processes, ports, _descriptors(), _key_files())
+        return cls(_own_processes(), _descriptors(), _key_files())
 
     def new_in(self, later: Snapshot) -> Snapshot:
         """What is there `later` and was not in this one."""
         return Snapshot(
             later.processes - self.processes,
-            later.ports - self.ports,
             later.descriptors - self.descriptors,
             later.files - self.files,
         )
 
     def named(self) -> tuple[str, ...]:
         """One line for everything in it."""
+        processes = sorted(self.processes, key=lambda one: one.pid)
         return (
-            *(f"process {one.pid} ({_state(one)})" for one in sorted(self.processes, key=lambda one: one.pid)),
-            *(f"listening port {port}" for port in sorted(self.ports)),
+            *(f"process {one.pid} ({_state(one)})" for one in processes),
+            *(f"listening port {port}" for port in sorted(self._ports())),
             *(f"descriptor {fd} ({target})" for fd, target in sorted(self.descriptors)),
             *(f"file {path}" for path in sorted(self.files)),
         )
+
+    def _ports(self) -> frozenset[int]:
+        mine = {target for _, target in self.descriptors}
+        held = mine.union(*(_targets(one.pid) for one in self.processes))
+        # The table of all sockets takes the kernel long, and is only needed if there is one.
+        if not any(target.startswith("socket:") for target in held):
+            return frozenset()
+        return frozenset(port for target, port in _listeners() if target in held)
+
+
+NOTHING = Snapshot(frozenset(), frozenset(), frozenset())
+"""The snapshot with nothing in it."""
 
 
 def _state(process: ProcessId) -> str:
@@ -149,7 +160,7 @@ def leftovers(before: Snapshot, patience_s: float = PATIENCE_S) -> tuple[str, ..
     """
     end = time.monotonic() + patience_s
     new = before.new_in(Snapshot.take())
-    while new.named():
+    while new != NOTHING:
         left_s = end - time.monotonic()
         if left_s <= 0:
             break
@@ -173,7 +184,10 @@ def _end(processes: frozenset[ProcessId]) -> None:
 @pytest.fixture(scope="session")
 def private_runtime_dir() -> Iterator[Path]:
     """A directory for key files that no other run of tests shares, set for this process and all it starts."""
-    with tempfile.TemporaryDirectory(prefix="gen_agent-tests-") as directory, pytest.MonkeyPatch.context() as patch:
+    with (
+        tempfile.TemporaryDirectory(prefix="gen_agent-tests-") as directory,
+        pytest.MonkeyPatch.context() as patch,
+    ):
         patch.setenv("XDG_RUNTIME_DIR", directory)
         yield Path(directory)
 

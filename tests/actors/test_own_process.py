@@ -194,14 +194,15 @@ def test_the_descriptor_limit_goes_up_and_never_down() -> None:
 
 
 def test_the_descriptor_limit_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A huge hard limit is not taken whole: old tools walk every possible descriptor."""
+    """A huge hard limit is not taken whole, for old tools walk all of it; a soft one that is higher stays."""
     monkeypatch.setattr(own_process, "MAX_DESCRIPTORS", 300)
 
-    def scene() -> int:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (256, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    def scene(soft: int) -> int:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
         return raise_descriptor_limit()
 
-    assert scenes.in_fork(scene) == 300
+    assert scenes.in_fork(scene, 256) == 300
+    assert scenes.in_fork(scene, 400) == 400
 
 
 def test_the_title_is_what_others_see() -> None:

@@ -6,6 +6,7 @@ import ctypes
 import os
 import platform
 import signal
+import subprocess
 import threading
 import time
 
@@ -20,6 +21,7 @@ from gen_agent.actors.processes import (
     descendants,
     kill_children,
     kill_tree,
+    runs_another_program,
 )
 from tests.actors import scenes
 
@@ -231,3 +233,15 @@ def test_kill_children_under_ignored_sigchld() -> None:
         return kill_children()
 
     assert scenes.in_fork(scene) == ()
+
+
+def test_a_fork_is_told_from_another_program() -> None:
+    """A process that was forked runs the same program, one that was started by exec runs another."""
+    with scenes.forked(lambda pipe: (scenes.say(pipe, None), scenes.rest())) as (fork, _):
+        assert not runs_another_program(fork.identity)
+    with scenes.python("-c", "print(flush=True); input()", stdin=subprocess.PIPE) as program:
+        assert program.stdout.read(1)
+        assert runs_another_program(ProcessId.of(program.pid))
+        gone = ProcessId(program.pid, 1)
+        assert not runs_another_program(gone)
+        program.stdin.close()

@@ -201,3 +201,30 @@ def test_forked_copies_are_harmless() -> None:
             os._exit(0)
         os.waitpid(pid, 0)
         assert system.actors.ask(mirror, "unharmed", 5) == "unharmed"
+
+
+def test_what_is_told_while_draining() -> None:
+    """A run that ends after draining has told every result, and sent what was sent because of it."""
+    kind = transport_class(bytes(32))
+    one, other = (kind(ExternalInterfaceTransportInit(), {"Admin Port": 1}, None, None) for _ in range(2))
+    told: list[str] = []
+
+    def send_second(_status: object, _intent: object) -> None:
+        told.append("first")
+        one.scheduleTransmit(
+            None, TransmitIntent(other.myAddress, "second", onSuccess=lambda *_: told.append("second"))
+        )
+
+    def receive() -> None:
+        for _ in range(2):
+            other.run(None, 10.0)
+
+    thread = threading.Thread(target=receive)
+    thread.start()
+    one.scheduleTransmit(None, TransmitIntent(other.myAddress, "first", onSuccess=send_second))
+    one.scheduleTransmit(None, TransmitIntent(one.myAddress, "end"))
+    one.run(lambda _envelope: one.abort_run(drain=True) or True, 10.0)
+    thread.join()
+    assert told == ["first", "second"]
+    one.close()
+    other.close()

@@ -96,5 +96,5 @@ def test_sigterm_ends_an_actor() -> None:
         child, parent = system.actors.ask(keeper, "child", 10), system.pid(keeper)
         with Watched(child) as watched_child, Watched(parent) as watched_parent:
             watched_parent.signal(signal.SIGTERM)
-            assert watched_parent.wait(5)
-            assert watched_child.ended
+            assert watched_parent.wait(10)
+            assert watched_child.wait(5)

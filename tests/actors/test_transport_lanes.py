@@ -2,92 +2,18 @@
 
 from __future__ import annotations
 
-import select
 import socket
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 
 from gen_agent.actors import lanes
 from gen_agent.actors.frames import HEADER_BYTES, Answer, FrameReader, Seal
-from gen_agent.actors.lanes import REFUSALS, Result
-from gen_agent.actors.outbox import LaneFull, Outbox
-from gen_agent.actors.poller import Poller
-from gen_agent.actors.sockets import Key, listener
+from gen_agent.actors.lanes import REFUSALS, WINDOW, Result
+from gen_agent.actors.outbox import LaneFull
+from gen_agent.actors.sockets import Key
+from tests.actors.lane_scenes import SEAL, Intent, Peer, Scene
 from tests.actors.transport_system import free_port
-
-SEAL = Seal(bytes(32))
-
-
-class Intent:
-    """What a lane needs to know of a message to send."""
-
-    def __init__(self, number: int, size: int = 8) -> None:
-        self.number = number
-        self.old = False
-        self.serMsg = SEAL.frame(number.to_bytes(size, "big"))
-
-    def expired(self) -> bool:
-        """Whether it has waited for longer than Thespian allows."""
-        return self.old
-
-
-class Peer:
-    """The other side of a lane, answering when told to."""
-
-    def __init__(self) -> None:
-        self.sock = listener("127.0.0.1", 0)
-        self.sock.setblocking(True)
-        self.sock.settimeout(5)
-        self.key: Key = self.sock.getsockname()
-        self.got: list[int] = []
-
-    def accept(self) -> socket.socket:
-        """Take the next connection."""
-        connection, _ = self.sock.accept()
-        connection.settimeout(5)
-        return connection
-
-    def called(self) -> bool:
-        """Whether a connection is there to be accepted."""
-        return bool(select.select([self.sock], [], [], 0)[0])
-
-    def take(self, connection: socket.socket, answer: Answer | None = Answer.TAKEN) -> None:
-        """Read one frame, and answer it unless `answer` is None."""
-        frame = FrameReader(SEAL).read(connection)
-        assert frame is not None
-        self.got.append(int.from_bytes(frame[0], "big"))
-        if answer is not None:
-            connection.sendall(SEAL.answer(answer, frame[1]))
-
-
-class Scene:
-    """An outbox and what it reports."""
-
-    def __init__(self, max_count: int = 10_000, max_bytes: int = 1 << 20) -> None:
-        self.poller = Poller()
-        self.results: list[tuple[int, Result]] = []
-        self.outbox = Outbox(self.poller, SEAL, self._done, max_count=max_count, max_bytes=max_bytes)
-
-    def _done(self, intent: Intent, result: Result) -> None:
-        self.results.append((intent.number, result))
-
-    def send(self, key: Key, *numbers: int) -> list[Intent]:
-        """Submit these numbers."""
-        intents = [Intent(number) for number in numbers]
-        for intent in intents:
-            self.outbox.submit(key, intent)
-        return intents
-
-    def run(self, until: Callable[[], Any]) -> None:
-        """Run the loop until something is so; every wait ends with an event or a known time."""
-        for _ in range(10_000):
-            if until():
-                return
-            self.poller.dispatch(self.poller.wait(0.02 if self.outbox.next_due() else 1.0))
-            self.outbox.run_due()
-        raise AssertionError("it never came to be")
 
 
 @pytest.fixture
@@ -107,8 +33,8 @@ def peer() -> Iterator[Peer]:
     peer.sock.close()
 
 
-def test_one_at_a_time(scene: Scene, peer: Peer) -> None:
-    """Messages to one target go one by one over one connection, each after the answer to the last."""
+def test_one_connection(scene: Scene, peer: Peer) -> None:
+    """Messages to one target go in order over one connection, and each answer is to the oldest."""
     scene.send(peer.key, 0, 1, 2)
     connection = peer.accept()
     with connection:
@@ -117,6 +43,40 @@ def test_one_at_a_time(scene: Scene, peer: Peer) -> None:
             scene.run(lambda number=number: len(scene.results) == number + 1)
     assert peer.got == [0, 1, 2]
     assert scene.results == [(number, Result.TAKEN) for number in range(3)]
+
+
+def test_window(scene: Scene, peer: Peer) -> None:
+    """So many messages leave without an answer, and no more; each answer lets another leave."""
+    scene.send(peer.key, *range(WINDOW + 2))
+    with peer.accept() as connection:
+        for _ in range(WINDOW):
+            peer.take(connection, None)
+        connection.setblocking(False)
+        assert FrameReader(SEAL).read(connection) is None
+        connection.settimeout(5)
+        connection.sendall(SEAL.answer(Answer.TAKEN, Intent(0).serMsg.digest))
+        scene.run(lambda: scene.results)
+        peer.take(connection, None)
+        connection.setblocking(False)
+        assert FrameReader(SEAL).read(connection) is None
+    assert peer.got == list(range(WINDOW + 1))
+    assert scene.results == [(0, Result.TAKEN)]
+
+
+def test_loss_with_some_answered(scene: Scene, peer: Peer) -> None:
+    """What was answered before a connection broke does not go again; the rest does, in order."""
+    scene.send(peer.key, *range(5))
+    with peer.accept() as connection:
+        peer.take(connection)
+        peer.take(connection)
+        peer.take(connection, None)
+    scene.run(peer.called)
+    with peer.accept() as connection:
+        for _ in range(3):
+            peer.take(connection)
+        scene.run(lambda: len(scene.results) == 5)
+    assert peer.got == [0, 1, 2, 2, 3, 4]
+    assert scene.results == [(number, Result.TAKEN) for number in range(5)]
 
 
 def test_unreadable(scene: Scene, peer: Peer) -> None:
@@ -195,7 +155,9 @@ def test_connection_lost_before_the_answer(scene: Scene, peer: Peer) -> None:
     with peer.accept() as connection:
         peer.take(connection)
         scene.run(lambda: scene.results)
-    scene.run(peer.called)
+    pauses: list[float | None] = []
+    scene.run(lambda: pauses.append(scene.outbox.next_due()) or peer.called())
+    assert not any(pauses)
     with peer.accept() as connection:
         peer.take(connection)
         scene.run(lambda: len(scene.results) == 2)

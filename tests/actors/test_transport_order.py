@@ -114,8 +114,9 @@ def test_asking_the_dead(system: System) -> None:
     assert system.actors.ask(target, "pid", 600) is None
 
 
-def test_late_failure(system: System) -> None:
-    """The failure of an earlier message of the same script does not end a later ask."""
+@pytest.mark.parametrize("call", ["ask", "listen"])
+def test_late_failure(system: System, call: str) -> None:
+    """The failure of an earlier message of the same script does not end a later call."""
     dead, mirror = system.create(Pacer), system.create(Mirror)
     mirror_process = ProcessId.of(system.pid(mirror))
     with stopped(system.pid(dead)) as kill, stopped(mirror_process.pid):
@@ -129,7 +130,11 @@ def test_late_failure(system: System) -> None:
 
         thread = threading.Thread(target=fail_then_answer)
         thread.start()
-        assert system.actors.ask(mirror, "answer", 30) == "answer"
+        if call == "ask":
+            assert system.actors.ask(mirror, "answer", 30) == "answer"
+        else:
+            system.base.post(mirror, "answer")
+            assert system.actors.listen(30) == "answer"
         thread.join()
 
 
@@ -151,6 +156,22 @@ def test_private_endpoints(system: System) -> None:
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+def test_ctrl_c(system: System) -> None:
+    """Ctrl-C in the middle of a wait leaves the endpoint as usable as it was."""
+    mirror = system.create(Mirror)
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        for number in range(3):
+            system.base.post(mirror, number)
+            assert system.actors.listen(5) == number
+            signal.setitimer(signal.ITIMER_REAL, 0.02)
+            with pytest.raises(KeyboardInterrupt):
+                system.actors.listen(30)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert system.actors.ask(mirror, "usable", 5) == "usable"
 
 
 def test_long_message(system: System) -> None:

@@ -15,7 +15,7 @@ from thespian.actors import ActorAddress, ActorSystem, InvalidActorAddress
 
 from gen_agent.actors import inbox
 from gen_agent.actors.base import GenAgentBase
-from gen_agent.actors.frames import HEADER_BYTES, Answer, Seal
+from gen_agent.actors.frames import ACK_BYTES, HEADER_BYTES, Answer, Seal
 from gen_agent.actors.inbox import Inbox
 from gen_agent.actors.keys import new_key
 from gen_agent.actors.poller import Poller
@@ -169,6 +169,17 @@ class Reception:
         self.inbox.run_due()
 
 
+class Door:
+    """A listening socket in a process that has no descriptor left."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.fileno, self.close = sock.fileno, sock.close
+
+    def accept(self) -> Any:
+        """Fail as the kernel would."""
+        raise OSError(24, "too many open files")
+
+
 @pytest.fixture
 def reception() -> Iterator[Reception]:
     """An inbox of its own for a test."""
@@ -196,6 +207,17 @@ def test_silent_strangers_leave(reception: Reception, monkeypatch: pytest.Monkey
         assert reception.inbox.next_due() is None
 
 
+def test_bad_frame_after_good_ones(reception: Reception) -> None:
+    """Of frames that come at once, those before a bad one are taken and answered; then the end comes."""
+    seal = Seal(bytes(32))
+    with reception.call() as known:
+        known.sendall(seal.frame(b"one").data + seal.frame(b"two").data + bytes(HEADER_BYTES))
+        reception.step()
+        assert reception.taken == [b"one", b"two"]
+        assert len(known.recv(100)) == 2 * ACK_BYTES
+        assert known.recv(1) == b""
+
+
 def test_crowd_of_strangers(reception: Reception, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of more strangers than are let wait, the oldest goes."""
     monkeypatch.setattr(inbox, "STRANGERS", 2)
@@ -207,16 +229,6 @@ def test_crowd_of_strangers(reception: Reception, monkeypatch: pytest.MonkeyPatc
 
 def test_no_descriptor_left(reception: Reception, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a free descriptor an idle connection is closed, and the door rests instead of spinning."""
-
-    class Door:
-        """A listening socket in a process that has no descriptor left."""
-
-        def __init__(self, sock: socket.socket) -> None:
-            self.fileno, self.close = sock.fileno, sock.close
-
-        def accept(self) -> Any:
-            """Fail as the kernel would."""
-            raise OSError(24, "too many open files")
 
     known = reception.call()
     with known:

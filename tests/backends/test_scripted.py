@@ -128,8 +128,9 @@ def test_workers_at_one_gate_are_released_one_by_one(stage: Stage) -> None:
     for label in ("first", "second"):
         backend = ScriptedBackend(**stage.options(gate("a", HELLO), label=label))
         children.append(in_child(backend, backend.start_session(), "x"))
-        if label == "first":
-            stage.wait_blocked("a")
+        stage.wait_blocked("a")
+    while len(stage._waiting["a"]) < 2:
+        stage._admit("a", 5.0)
     stage.release("a")
     assert ended(children[0]) == 0
     assert stage.wait_blocked("a") == children[1]
@@ -187,7 +188,7 @@ def test_a_gate_never_waits_for_its_own_process(stage: Stage) -> None:
     """A gate in the process that would have to open it (simpleSystemBase) raises instead of hanging."""
     backend = ScriptedBackend(**stage.options(gate("a", HELLO)))
     session = backend.start_session()
-    with pytest.raises(GateError):
+    with pytest.raises(GateError, match="would wait for itself"):
         play(backend, session)
 
 

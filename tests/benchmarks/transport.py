@@ -1,6 +1,7 @@
 """Our base and Thespian's TCP base side by side: `python -m tests.benchmarks.transport [seconds per round]`.
 
 Rounds of both alternate, so that whatever else the machine does falls on both. Prints medians and spans.
+Thespian's base slows down with every message it has queued: bursts beyond a thousand take minutes.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from thespian.actors import Actor, ActorAddress, ActorSystem
 from tests.actors.transport_actors import Mirror, Pacer
 from tests.actors.transport_system import QUIET, System, free_port, running
 
-ROUNDS = 5
-BURSTS = (100, 1000, 3000)
+ROUNDS = 3
+BURSTS = (100, 1000)
 
 
 class Ponger(Actor):

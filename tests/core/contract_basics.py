@@ -1,7 +1,7 @@
 """The contract as a small model, part one: what an agent has, how callbacks count, how requests end.
 
-Written from the rules alone and as plainly as possible: lists, linear searches, no effects, no shells. It must not
-import the machine, its queues, caches or hooks; it only shares public values with them.
+Written from the rules alone and as plainly as possible: lists, linear searches, no effects, no shells. It
+must not import the machine, its queues, caches or hooks; it only shares public values with them.
 """
 
 from __future__ import annotations
@@ -125,7 +125,8 @@ class Basics:
     # -------------------------------------------------------------------- outcomes (A5, A9)
 
     def deliver(self, job: Job, outcome: Any) -> None:
-        """One outcome to whoever owns the job: a reply, or a cache entry and perhaps a completion (C112, C158)."""
+        """One outcome to whoever owns the job: a reply, or a cache entry and perhaps a completion (C112,
+        C158)."""
         if job.origin == "ask":
             self.say("answer", job.by, outcome)
         elif job.origin == "tell":
@@ -172,5 +173,8 @@ def refusal(queue: str, count: int, total: int, size: int, most: int, room: int)
 
 
 def result_size(ref: RequestRef, outcome: Any) -> int:
-    """The bytes of a cached pair: the ref as text and the outcome's pickle."""
+    """The bytes of a cached pair: the ref as text and the outcome's pickle, or the code that is all of an
+    error."""
+    if isinstance(outcome, GenAgentError) and not outcome.fields:
+        return len(str(ref)) + len(outcome.code)
     return len(str(ref)) + len(pickle.dumps(outcome, 5))

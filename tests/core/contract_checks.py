@@ -23,7 +23,8 @@ _WORDS_OF_WORKERS = (
 
 
 class Comparison:
-    """One agent, twice. `resetting` is who waits for a session's reset: clients' messages wait meanwhile (C126)."""
+    """One agent, twice. `resetting` is who waits for a session's reset: clients' messages wait meanwhile
+    (C126)."""
 
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
@@ -72,8 +73,15 @@ class Comparison:
         told, heard = by_name(model.told), by_name(harness.told)
         for name in dict.fromkeys((*told, *heard)):
             self.like.check(f"{event}: {name}", told.get(name, ()), heard.get(name, ()))
-        _outcome_before_answer(harness.said)
-        for seen in (model.said, model.told, model.agent.trace, harness.said, harness.told, harness.agent.trace):
+        _outcome_before_answer(event, harness.said)
+        for seen in (
+            model.said,
+            model.told,
+            model.agent.trace,
+            harness.said,
+            harness.told,
+            harness.agent.trace,
+        ):
             seen.clear()
 
     # -------------------------------------------------------------------- what they hold
@@ -104,15 +112,25 @@ class Comparison:
         parts = attrs.astuple(status, recurse=False)
         self.like.check("status", parts, attrs.astuple(seen[0], recurse=False))
         current = seen[1].current_request
-        snapshot = RuntimeSnapshot(phase, *flags, len(model.queue), len(model.notices), model.slot is not None, current)
+        snapshot = RuntimeSnapshot(
+            phase, *flags, len(model.queue), len(model.notices), model.slot is not None, current
+        )
         assert seen[1] == snapshot
         if model.active is not None:
-            wanted = (model.active.ref, model.active.origin, model.active.attempt, self.setting.options.watchdog_s)
-            self.like.check("turn", wanted, (current.ref, current.origin, current.attempt, current.watchdog_s))
+            wanted = (
+                model.active.ref,
+                model.active.origin,
+                model.active.attempt,
+                self.setting.options.watchdog_s,
+            )
+            self.like.check(
+                "turn", wanted, (current.ref, current.origin, current.attempt, current.watchdog_s)
+            )
         assert (current is None) == (model.active is None)
 
     def _answer(self, question: on.Event) -> Any:
         (answer,) = self.harness.machine.step(question, self.harness.now)
+        assert isinstance(answer, on.Answer)
         return answer.value
 
     def _compare_deadlines(self) -> None:
@@ -128,12 +146,18 @@ class Comparison:
         for key in paced:
             assert armed.pop(key) == 0.01
         assert armed == wanted
-        assert not model.paced or paced
+        # A deadline that comes while a turn runs or the agent is halted is spent: what follows serves the
+        # slot anyway.
+        assert not model.paced or paced or model.busy or model.halted
 
 
-def _outcome_before_answer(said: Sequence[Any]) -> None:
+def _outcome_before_answer(event: Any, said: Sequence[Any]) -> None:
     """C245: who cancels or interrupts hears so after the completion has left."""
-    ends = [index for index, what in enumerate(said) if what[0] == "answer" and what[2] in ("cancelled", "accepted")]
-    completions = [index for index, what in enumerate(said) if what[0] == "complete"]
-    if len(ends) == 1 and len(completions) == 1:
-        assert completions[0] < ends[0]
+    if not isinstance(event, (on.CancelRequested, on.InterruptRequested)):
+        return
+    told = [
+        what[0]
+        for what in said
+        if what[:2] == ("answer", event.by) or (what[0] == "complete" and what[2] == event.ref)
+    ]
+    assert told in (["answer"], ["complete", "answer"], [])

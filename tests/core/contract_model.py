@@ -1,4 +1,5 @@
-"""The contract as a small model, part three: what each request and each word of the worker does (A3, A5, A13-A15)."""
+"""The contract as a small model, part four: what each request and each word of the worker does (A3, A5,
+A13-A15)."""
 
 from __future__ import annotations
 
@@ -128,7 +129,9 @@ class ContractModel(Turns):
         if self.active is not None and self.active.ref == ref and self.active.origin == "tell":
             return "current"
         if ref in self.results:
-            return "cancelled" if self.results[ref][0].__class__.__name__ == "Cancelled" else "already_finished"
+            return (
+                "cancelled" if self.results[ref][0].__class__.__name__ == "Cancelled" else "already_finished"
+            )
         waiting = [self.slot] if self.slot is not None else []
         for job in waiting + self.queue:
             if job.ref == ref and job.origin == "tell":
@@ -223,7 +226,8 @@ class ContractModel(Turns):
             self.say("relay", job.stream, job.ref, job.attempt, run)
 
     def offer(self, session_id: Any, supported: bool, session: Any, current: bool = True) -> None:
-        """C188, C189: unsupported, invalid, same, conflicting, in this order; the first such error fails the turn."""
+        """C188, C189: unsupported, invalid, same, conflicting, in this order; the first such error fails the
+        turn."""
         error: GenAgentError | None = None
         if not current or not self.busy:
             return self.say("checkpoint", NotCurrent())

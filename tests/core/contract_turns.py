@@ -1,4 +1,5 @@
-"""The contract as a small model, part two: how turns begin and end, halting, draining, the end (A3, A4, A6, A7)."""
+"""The contract as a small model, part three: how turns begin and end, halting, draining, the end (A3, A4, A6,
+A7)."""
 
 from __future__ import annotations
 
@@ -11,7 +12,6 @@ from gen_agent.errors import (
     AgentTerminated,
     Draining,
     GenAgentError,
-    Halted,
     Interrupted,
     PreTurnCrashed,
     PreTurnHalted,
@@ -21,13 +21,11 @@ from gen_agent.errors import (
 )
 from gen_agent.events import Response
 from gen_agent.values import payload_size
-from tests.core.contract_basics import Basics, Job, Raised, refusal
+from tests.core.contract_basics import Job, Raised
+from tests.core.contract_waiting import Waiting
 
 
-F1 = False
-
-
-class Turns(Basics):
+class Turns(Waiting):
     """From admission to outcome."""
 
     started = False
@@ -106,57 +104,9 @@ class Turns(Basics):
     def follow_rejection(self, decision: Any) -> None:
         """C033."""
         if isinstance(decision, Prompt):
-            if F1 or self.slot_refusal(payload_size(decision.text)) is None:
-                self.chain(decision.text, paced=True)
+            self.chain(decision.text, paced=True)
         elif isinstance(decision, Halt):
             self.enter_halt()
-
-    # -------------------------------------------------------------------- the slot (A7)
-
-    def slot_refusal(self, size: int) -> GenAgentError | None:
-        taken = self.slot is not None
-        room = self.options.max_pending_prompt_bytes
-        return refusal("self_chain", int(taken), self.slot.size if self.slot else 0, size, 1, room)
-
-    def chain(self, text: str, paced: bool = False) -> None:
-        """C141-C145."""
-        over = self.slot_refusal(payload_size(text))
-        if over is None:
-            self.slot, self.paced = Job(self.fresh(), text, "self_chain"), paced
-        else:
-            self.report_overload(over, paced)
-
-    def report_overload(self, over: GenAgentError, paced: bool = False) -> None:
-        """C135, C145: handle_error under a ref of its own; the prompt it returns is dropped if it doesn't fit either."""
-        self.tell("input.rejected", over)
-        self.tell("prompt.error", None, 1, over, False)
-        decision = self.decide("handle_error", self.fresh(), over)
-        if isinstance(decision, Halt):
-            self.enter_halt()
-        elif isinstance(decision, Prompt) and self.slot_refusal(payload_size(decision.text)) is None:
-            self.slot, self.paced = Job(self.fresh(), decision.text, "self_chain"), paced
-
-    # -------------------------------------------------------------------- halting
-
-    def enter_halt(self) -> None:
-        """C085: the requests that fail on a halt fail first, the slot before the queue."""
-        if self.halted or self.halting:
-            return
-        self.halting = True
-        if self.slot is not None and self.slot.fails:
-            job, self.slot = self.slot, None
-            self.drop(job, Halted())
-        failing = [job for job in self.queue if job.fails]
-        self.queue = [job for job in self.queue if not job.fails]
-        for job in failing:
-            self.drop(job, Halted())
-
-    def complete_halt(self) -> None:
-        """C044, C045: post_run and its telemetry, once per transition."""
-        if self.halting:
-            self.halting, self.halted = False, True
-            self.run("post_run")
-            self.tell("halted", self.state)
 
     # -------------------------------------------------------------------- ending a turn (A4)
 
@@ -178,6 +128,7 @@ class Turns(Basics):
         self.tell("turn.stop", job.ref, job.attempt, job.origin)
         decision = self.run("handle_response", job.ref, response)
         if not isinstance(decision, (NoReply, Prompt, Halt)):
+            self.active = None
             return self.leave("callback_failed")  # C036
         self.state = decision.state
         self.settle_state("post_turn", response, job.ref)
@@ -246,24 +197,7 @@ class Turns(Basics):
             return self.decide(kind, notice)
         return self.decide(kind, notice, None) if hasattr(self.agent, kind) else NoReply(self.state)
 
-    def queue_event_prompt(self, text: str) -> GenAgentError | None:
-        job = Job(self.fresh(), text, "event")
-        over = self.prompt_refusal(job.size)
-        if over is None:
-            self.enqueue(job)
-        else:
-            self.tell("turn.rejected", None, 1, "event", over.code)
-            self.report_overload(over)
-        return over
-
     # -------------------------------------------------------------------- the end
-
-    def reject_waiting(self, error: GenAgentError) -> None:
-        """C088: the owned slot, then the queue; a plain self-chain is dropped silently."""
-        waiting = [self.slot] if self.slot is not None and self.slot.owned else []
-        waiting, self.slot, self.queue = waiting + self.queue, None, []
-        for job in waiting:
-            self.drop(job, error)
 
     def start_draining(self, by: Any) -> None:
         self.drains.append(by)
@@ -286,7 +220,8 @@ class Turns(Basics):
         self.say("exit", reason)
 
     def finish(self) -> None:
-        """C047: the active turn is dead, then both terminations, then telemetry; drain calls are answered last."""
+        """C047: the active turn is dead, then both terminations, then telemetry; drain calls are answered
+        last."""
         self.finished, job = True, self.active
         if job is not None and self.started:
             error = AgentTerminated(str(self.gone))
@@ -306,4 +241,8 @@ def rejection_kind(error: GenAgentError) -> Any:
 
 def reason_kind(error: GenAgentError) -> str:
     """C223."""
-    return error.code if error.code in ("timeout", "interrupted", "task_crashed") else "backend_or_callback_error"
+    return (
+        error.code
+        if error.code in ("timeout", "interrupted", "task_crashed")
+        else "backend_or_callback_error"
+    )

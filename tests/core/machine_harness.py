@@ -1,8 +1,9 @@
 """Drives a real machine as its shell does, and says what it did in the words of the contract's model.
 
-Law: it performs only what must happen in the same dispatch (a killed worker, the steps of the end); everything else,
-the worker's words included, is left to who uses it. Comparing is strict but for two things: refs that the agent mints
-itself are compared one to one, whatever their numbers, and there is no order between different recipients (C250).
+Law: it performs only what must happen in the same dispatch (a killed worker, the steps of the end);
+everything else, the worker's words included, is left to who uses it. Comparing is strict but for two things:
+refs that the agent mints itself are compared one to one, whatever their numbers, and there is no order
+between different recipients (C250).
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ class Harness:
         self.machine = Machine(name, options, Hooks(agent), self._emit, lambda level, text: None, "test")
 
     def dispatch(self, event: on.Event) -> None:
-        """One message as the shell handles it: the step, its effects, and the steps that belong to the same dispatch."""
+        """One message as the shell handles it: the step, its effects, and the steps that belong to the same
+        dispatch."""
         self.now += 0.125
         waiting: list[on.Event] = [event]
         while waiting:

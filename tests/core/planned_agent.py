@@ -1,7 +1,8 @@
-"""An agent whose callbacks do what a book says, and note what they saw: for comparing a machine with the contract.
+"""An agent whose callbacks do what a book says, and note what they saw: for comparing a machine with the
+contract.
 
-Its state is a number that every callback changes, so that equal states mean equal callbacks in equal order, each on
-top of the same state. It must not know machines or models.
+Its state is a number that every callback changes, so that equal states mean equal callbacks in equal order,
+each on top of the same state. It must not know machines or models.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ class Do:
 
 @attrs.frozen
 class Plan:
-    """What happens to a prompt: its gate (proceed, rewrite, skip, halt, raise, bad, number), then the decision."""
+    """What happens to a prompt: its gate (proceed, rewrite, skip, halt, raise, bad, number), then the
+    decision."""
 
     gate: str = "proceed"
     on_response: Do = Do()

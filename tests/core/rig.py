@@ -195,11 +195,13 @@ class Rig:
 COLUMNS = ("I", "P", "PH", "H", "D")
 
 
-def rig_in(column: str, agent: type[RigAgent] = RigAgent, **options: Any) -> Rig:
-    """A rig in one of the contract's five columns; P, PH and D run a tell whose completion goes to "owner"."""
+def rig_in(column: str, agent: type[RigAgent] = RigAgent, *, stream_to: Any = None, **options: Any) -> Rig:
+    """A rig in one of the contract's five columns; P, PH and D run a tell whose completion goes to
+    "owner".
+    """
     rig = Rig(agent, **options)
     if column in ("P", "PH", "D"):
-        rig.active = rig.tell("active", "owner")
+        rig.active = rig.tell("active", "owner", stream_to=stream_to)
     if column in ("PH", "H"):
         rig.feed(on.HaltAsked())
     if column == "D":

@@ -1,4 +1,6 @@
-"""The rows of the contract's matrix about steering, the worker and the end (C061-C077), in all five columns."""
+"""The rows of the contract's matrix about steering, the worker and the end (C061-C077), in all five
+columns.
+"""
 
 from __future__ import annotations
 
@@ -204,12 +206,15 @@ def test_checkpoint(column: str) -> None:
 @each
 def test_stream_event(column: str) -> None:
     """C075: an event is forwarded only if ref, attempt and turn match the active turn."""
-    rig = rig_in("I" if column == "H" else column)
-    if column in BUSY:
-        rig.feed(on.InterruptAsked()) if column == "P" else None
-    run = SealedRun(b"x", 1)
-    rig.feed(on.EventsStreamed(Tag(rig.ref(), 1, 1), run))
+    rig = rig_in(column, stream_to="viewer")
+    active = rig.tag if column in BUSY else None
+    run, ref = SealedRun(b"x", 1), rig.active
+    for tag in (Tag(rig.ref(), 1, 1), Tag(ref, 2, 1), Tag(ref, 1, 2)):
+        rig.feed(on.EventsStreamed(tag, run))
     assert rig.all(on.Relay) == []
+    if active is not None:
+        rig.feed(on.EventsStreamed(active, run))
+        assert rig.all(on.Relay) == [on.Relay("viewer", ref, 1, run, False)]
 
 
 @each

@@ -1,4 +1,6 @@
-"""The rows of the contract's matrix about prompts, polls and notifications (C051-C060), in all five columns."""
+"""The rows of the contract's matrix about prompts, polls and notifications (C051-C060), in all five
+columns.
+"""
 
 from __future__ import annotations
 
@@ -99,7 +101,9 @@ def test_poll(column: str) -> None:
 
 @each
 def test_notify(column: str) -> None:
-    """C058: a notification is handled at once when no turn runs, kept while one runs, dropped while draining."""
+    """C058: a notification is handled at once when no turn runs, kept while one runs, dropped while
+    draining.
+    """
     rig = rig_in(column)
     rig.notify("news")
     assert len(rig.called("handle_event")) == (1 if column in ("I", "H") else 0)
@@ -141,7 +145,9 @@ def test_notify_ack(column: str) -> None:
 
 
 def test_notify_ack_whose_prompt_has_no_room() -> None:
-    """C059: halted, an acknowledged notification whose prompt can't be queued is answered with the overload."""
+    """C059: halted, an acknowledged notification whose prompt can't be queued is answered with the
+    overload.
+    """
     rig = rig_in("H", max_pending_prompts=0).always(
         "handle_event", lambda event, state: Prompt("follow", state)
     )
@@ -160,7 +166,9 @@ def test_notify_ack_whose_prompt_is_skipped() -> None:
 
 @each
 def test_info(column: str) -> None:
-    """C060: an ordinary message is handled, kept or dropped like a notification, but silently while draining."""
+    """C060: an ordinary message is handled, kept or dropped like a notification, but silently while
+    draining.
+    """
     rig = rig_in(column, InfoAgent)
     rig.info("tick")
     assert len(rig.called("handle_info")) == (1 if column in ("I", "H") else 0)
@@ -170,7 +178,9 @@ def test_info(column: str) -> None:
 
 @each
 def test_info_that_does_not_fit(column: str) -> None:
-    """C060, C156: an ordinary message beyond the notification limits is dropped with a warning and telemetry."""
+    """C060, C156: an ordinary message beyond the notification limits is dropped with a warning and
+    telemetry.
+    """
     rig = rig_in(column, InfoAgent, max_pending_notifications=0)
     rig.info("secret")
     dropped = column in ("P", "PH")

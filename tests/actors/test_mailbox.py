@@ -1,0 +1,180 @@
+"""A script's mailbox: it takes at once, forgets nothing, hands over in order, and ends with its script."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+from typing import Any
+
+import pytest
+
+from gen_agent import Event
+from gen_agent.actors.identity import this_process
+from gen_agent.actors.mailbox import BATCH, Batch, MailboxActor, Open, Take
+from gen_agent.actors.processes import ProcessId, Watched, descendants
+from gen_agent.actors.system import AgentSystem
+from gen_agent.messages import Down, EventMessage
+from gen_agent.sealed import Sealed
+from gen_agent.values import Incarnation, mint
+from tests.actors.crew import ALL, BASES, running
+from tests.actors.scenes import forked, rest, say
+
+WHO = Incarnation("here", 1, 2, "nonce")
+
+
+class Bench(MailboxActor):
+    """A mailbox outside any system: what it sends and its deadlines are kept."""
+
+    has_processes = False  # type: ignore[assignment]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sent: list[Any] = []
+        self.deadlines: dict[Any, float] = {}
+
+    def send(self, address: Any, message: Any) -> None:
+        """Keep it."""
+        self.sent.append(message)
+
+    def set_deadline(self, key: Any, seconds: float) -> None:
+        """Keep it."""
+        self.deadlines[key] = seconds
+
+    def clear_deadline(self, key: Any) -> None:
+        """Forget it."""
+        self.deadlines.pop(key, None)
+
+    def taken(self, acked: int, *, wait: bool = True) -> Batch | None:
+        """What a `Take` is answered with now."""
+        self.sent.clear()
+        self.handle(Take(acked, wait), "script")
+        return self.sent[0] if self.sent else None
+
+
+def event(number: int) -> EventMessage:
+    """The delivery of that number."""
+    ref = mint.request()
+    return EventMessage("a", ref, 1, Event.text(str(number)), incarnation=WHO, delivery=number)
+
+
+def down(last: int | None) -> Down:
+    """The end of the agent, whose last delivery had that number."""
+    return Down(mint.monitor(), None, "a", "normal", incarnation=WHO, delivery=last)
+
+
+def test_nothing_is_forgotten_before_it_is_acknowledged() -> None:
+    """What a lost answer carried is handed over again; what was acknowledged is not."""
+    bench = Bench()
+    for number in (1, 2, 3):
+        bench.handle(event(number), "agent")
+    first, again = bench.taken(0), bench.taken(0)
+    assert first is not None
+    assert again is not None
+    assert (first.first, len(first.items)) == (again.first, len(again.items)) == (1, 3)
+    rest_ = bench.taken(2)
+    assert rest_ is not None
+    assert (rest_.first, [item.delivery for item in rest_.items]) == (3, [3])
+    assert bench.taken(3) is None
+
+
+def test_batches_are_bounded() -> None:
+    """One answer carries at most BATCH messages; the next carries the rest."""
+    bench = Bench()
+    for number in range(1, BATCH + 11):
+        bench.handle(event(number), "agent")
+    first = bench.taken(0)
+    assert first is not None
+    assert len(first.items) == BATCH
+    second = bench.taken(BATCH)
+    assert second is not None
+    assert [item.delivery for item in second.items] == list(range(BATCH + 1, BATCH + 11))
+
+
+def test_a_waiting_take_is_answered_by_the_first_message() -> None:
+    """A script that waits is answered once, as soon as something comes; a newer take replaces the older."""
+    bench = Bench()
+    old, new = Take(0), Take(0)
+    bench.handle(old, "script")
+    bench.handle(new, "script")
+    bench.handle(event(1), "agent")
+    bench.handle(event(2), "agent")
+    assert [batch.call for batch in bench.sent] == [new.call]
+
+
+def test_an_impatient_take_is_answered_at_once() -> None:
+    """A take that does not wait gets an empty batch."""
+    batch = Bench().taken(0, wait=False)
+    assert batch is not None
+    assert batch.items == ()
+
+
+def test_deliveries_are_put_in_order_and_down_comes_last() -> None:
+    """C243: whatever order they arrive in, deliveries are handed over by number, Down after the last."""
+    bench = Bench()
+    end = down(3)
+    for message in (event(2), end, event(3), event(1)):
+        bench.handle(message, "agent")
+    batch = bench.taken(0)
+    assert batch is not None
+    assert [getattr(item, "delivery", None) for item in batch.items] == [1, 2, 3, 3]
+    assert batch.items[-1] is end
+    bench.handle(event(4), "agent")
+    assert bench.taken(4) is None
+
+
+def test_down_does_not_wait_for_ever() -> None:
+    """Down waits at most 0.3 s for announced deliveries that never come, and nothing comes after it."""
+    bench = Bench()
+    bench.handle(down(2), "supervisor")
+    assert bench.taken(0) is None
+    assert 0 < bench.deadlines["order"] <= 0.3
+    bench._ordering._sources[WHO].down_due = 0.0
+    bench.on_deadline("order")
+    batch = bench.taken(0)
+    assert batch is not None
+    assert [type(item).__name__ for item in batch.items] == ["Down"]
+    bench.handle(event(1), "agent")
+    assert bench.taken(1) is None
+
+
+def test_users_messages_travel_sealed() -> None:
+    """The mailbox's answers hold users' own messages as bytes, opened by the script only."""
+    bench = Bench()
+    bench.handle({"own": "message"}, "actor")
+    batch = bench.taken(0)
+    assert batch is not None
+    assert type(batch.items[0]) is Sealed
+    assert pickle.loads(pickle.dumps(batch)).items[0].open() == {"own": "message"}
+
+
+@pytest.mark.parametrize("base", ALL)
+def test_any_actor_can_send_to_a_script(base: str) -> None:
+    """The address is an ordinary ActorAddress; what is sent to it is received, in order."""
+    with running(base) as agents, agents.private() as other:
+        for number in range(300):
+            other._line.post(agents.address, ("number", number))
+        other._line.flush(10)
+        assert [agents.receive(timeout=20) for _ in range(300)] == [("number", number) for number in range(300)]
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_the_mailbox_ends_with_its_script(base: str) -> None:
+    """A script that is killed leaves no mailbox behind, where the system lives on."""
+    with running(base) as agents:
+        before = {process.pid for process in descendants(os.getpid())}
+        with forked(lambda pipe: _with_mailbox(agents, pipe)) as (script, pid):
+            mailbox = next(one for one in descendants(os.getpid()) if one.pid not in before | {script.identity.pid})
+            assert pid == script.identity.pid
+            with Watched(mailbox) as watched:
+                script.signal(signal.SIGKILL)
+                assert watched.wait(10)
+
+
+def _with_mailbox(agents: AgentSystem, pipe: int) -> None:
+    endpoint = agents._line.endpoint.clone()
+    mailbox = endpoint.create("gen_agent.actors.mailbox.MailboxActor")
+    endpoint.post(mailbox, Open(this_process()))
+    endpoint.flush(5)
+    say(pipe, ProcessId.of(os.getpid()).pid)
+    rest()

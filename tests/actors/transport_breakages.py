@@ -1,0 +1,164 @@
+"""Breakages of our transport, each with the test that must notice it; run by `python -m tests.breakages`."""
+
+from __future__ import annotations
+
+from tests.breakages import Breakage
+
+_FRAMES = "gen_agent/actors/frames.py"
+_INBOX = "gen_agent/actors/inbox.py"
+_LANES = "gen_agent/actors/lanes.py"
+_LOOP = "gen_agent/actors/runloop.py"
+_OUTBOX = "gen_agent/actors/outbox.py"
+_SOCKETS = "gen_agent/actors/sockets.py"
+_TRANSPORT = "gen_agent/actors/transport.py"
+_TESTS = "tests/actors/test_transport_"
+
+
+def _breakage(rule: str, file: str, old: str, new: str, *tests: str) -> Breakage:
+    return Breakage(rule, file, old, new, tuple(f"{_TESTS}{test}" for test in tests))
+
+
+BREAKAGES: tuple[Breakage, ...] = (
+    _breakage(
+        "C239: one lane, in order",
+        _LANES,
+        "        self.queue.append(intent)",
+        "        self.queue.insert(self._flying, intent)",
+        "order.py::test_burst",
+    ),
+    _breakage(
+        "a frame's body is checked",
+        _FRAMES,
+        "        self._seal.check_body(body, digest)\n",
+        "",
+        "frames.py::test_any_change_is_noticed",
+        "strangers.py::test_attacks",
+    ),
+    _breakage(
+        "a header is checked before it is believed",
+        _FRAMES,
+        'if not hmac.compare_digest(tag, self._mac(head, b"head", _TAG_BYTES)):',
+        "if False:",
+        "frames.py::test_announcing_is_not_believed",
+    ),
+    _breakage(
+        "an answer belongs to its frame",
+        _FRAMES,
+        "answer.value + self._mac(answer.value + digest,",
+        "answer.value + self._mac(answer.value,",
+        "frames.py::test_answers_belong_to_a_frame",
+    ),
+    _breakage(
+        "strangers get no answer",
+        _INBOX,
+        "        except (BadFrame, EOFError):\n",
+        "        except (BadFrame, EOFError):\n            answers.append(b'no')\n",
+        "strangers.py::test_attacks",
+    ),
+    _breakage(
+        "strangers leave",
+        _INBOX,
+        "            if arrival.used_at + STRANGER_S > now:",
+        "            if arrival.used_at + STRANGER_S + 99 > now:",
+        "strangers.py::test_silent_strangers_leave",
+    ),
+    _breakage(
+        "the door rests without descriptors",
+        _INBOX,
+        "        self._poller.remove(self._sock.fileno())\n        self._rest_until",
+        "        self._rest_until",
+        "strangers.py::test_no_descriptor_left",
+    ),
+    _breakage(
+        "a dead target fails the whole lane",
+        _OUTBOX,
+        "        while lane.queue:\n            self._finish(lane, result)",
+        "        self._finish(lane, result)",
+        "lanes.py::test_closing",
+    ),
+    _breakage(
+        "a proven connection's end is no refusal",
+        _LANES,
+        "        if not proven:\n            self.refusals += 1\n        return proven",
+        "        self.refusals += 1\n        return False",
+        "lanes.py::test_connection_lost_before_the_answer",
+    ),
+    _breakage(
+        "refusals end",
+        _OUTBOX,
+        "            if lane.refusals >= REFUSALS:",
+        "            if lane.refusals >= 99:",
+        "strangers.py::test_another_key",
+    ),
+    _breakage(
+        "what was taken is answered",
+        _INBOX,
+        "        if not self._say(arrival, answers) or not whole:",
+        "        if not whole or not self._say(arrival, answers):",
+        "strangers.py::test_bad_frame_after_good_ones",
+    ),
+    _breakage(
+        "no more than a window is on its way",
+        _LANES,
+        "while self._flying < min(WINDOW, len(self.queue)) and",
+        "while self._flying < len(self.queue) and",
+        "lanes.py::test_window",
+    ),
+    _breakage(
+        "a lane is bounded",
+        _OUTBOX,
+        "        elif lane.queue and self._is_full(lane, len(intent.serMsg.data)):",
+        "        elif False:",
+        "lanes.py::test_full_lane",
+        "base.py::test_full_lane_of_an_actor",
+    ),
+    _breakage(
+        "loopback only",
+        _SOCKETS,
+        "        sock.bind((host, port))",
+        '        sock.bind(("", port))',
+        "strangers.py::test_loopback_only",
+    ),
+    _breakage(
+        "inherited sockets are closed",
+        _TRANSPORT,
+        "            inherited._abandon()",
+        "            pass",
+        "strangers.py::test_loopback_only",
+    ),
+    _breakage(
+        "wakeups outlast transmitting",
+        _LOOP,
+        "                self._complete()\n                pending",
+        "                self._complete()\n                self._wakeups.take_due()\n                pending",
+        "wakeups.py::test_wakeups_outlast_transmitting",
+    ),
+    _breakage(
+        "draining tells what has finished",
+        _LOOP,
+        "(self._outbox.pending or self._finished))",
+        "self._outbox.pending)",
+        "base.py::test_what_is_told_while_draining",
+    ),
+    _breakage(
+        "the death chain",
+        _TRANSPORT,
+        "            self._join_death_chain(initType.gen_agent_parent)\n",
+        "",
+        "deathchain.py::test_death_chain",
+    ),
+    _breakage(
+        "a late failure ends no later ask",
+        "gen_agent/actors/posting.py",
+        "        if self.awaited:\n            self._transport.abort_run()",
+        "        self._transport.abort_run()",
+        "order.py::test_late_failure[listen]",
+    ),
+    _breakage(
+        "a fork's copy is abandoned, not closed",
+        "gen_agent/actors/upkeep.py",
+        "        if self._pid != os.getpid():\n            self._abandon()\n            return\n",
+        "",
+        "base.py::test_forked_copies_are_harmless",
+    ),
+)
