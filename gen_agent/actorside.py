@@ -19,12 +19,13 @@ from typing import Any
 
 import attrs
 
-from gen_agent.callbook import TO_SUPERVISOR, CallBook
+from gen_agent.callbook import CallBook
 from gen_agent.envelopes import Call, Cast
 from gen_agent.errors import CallTimeout
 from gen_agent.messages import Down, Monitor, Reply, StartAgent
 from gen_agent.ordering import DELIVERIES, Ordering
 from gen_agent.protocol import SUPERVISOR, SUPERVISOR_CLASS, Abandon, Hello
+from gen_agent.targets import TO_SUPERVISOR
 from gen_agent.values import AgentAddress, Caller, CallRef, Incarnation, MonitorRef
 
 _REMEMBERED = 10_000
@@ -42,6 +43,7 @@ class _Bounded(OrderedDict[Any, None]):
     """The last of many."""
 
     def add(self, key: Any) -> None:
+        """Remember one more."""
         self[key] = None
         if len(self) > _REMEMBERED:
             self.popitem(last=False)
@@ -69,8 +71,8 @@ def _this_process() -> Caller:
     return Caller(socket.gethostname(), pid, started)
 
 
-class ActorSide:
-    """The mechanics of `AgentClient`: sending, swallowing, ordering, timing out."""
+class Sending:
+    """The sending half of `AgentClient`: the call book, the supervisor, one alarm at a time."""
 
     _actor: Any
     _original: Any
@@ -163,7 +165,12 @@ class ActorSide:
         seconds = max(0.0, self._alarm_due - time.monotonic())
         self._actor.wakeupAfter(timedelta(seconds=seconds), _Alarm(next(self._alarms)))
 
-    # ---------------------------------------------------------------- receiving
+    def _receive(self, message: Any, sender: Any) -> Any:
+        raise NotImplementedError
+
+
+class ActorSide(Sending):
+    """The mechanics of `AgentClient`: what it sends, and what it swallows, orders and times out."""
 
     def _receive(self, message: Any, sender: Any) -> Any:
         """What Thespian calls instead of the actor's own `receiveMessage`."""

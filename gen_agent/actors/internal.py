@@ -33,10 +33,14 @@ class Internal(Wire):
 
 @attrs.frozen(slots=True, repr=False, getstate_setstate=False)
 class Preload(Internal):
-    """Supervisor to nursery: load this script (see `scripts`) and import these modules before forking."""
+    """Supervisor to nursery: load this script (see `scripts`) and import these modules before forking.
+
+    `parent_pid` is whose death the nursery follows, None where there are no processes.
+    """
 
     script: bytes | None = None
     modules: tuple[str, ...] = ()
+    parent_pid: int | None = None
 
 
 @attrs.frozen(slots=True, repr=False, getstate_setstate=False)

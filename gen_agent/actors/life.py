@@ -208,12 +208,7 @@ class Life:
         self._todo.append(signals.WorkerKilled(effect.tag))
 
     def _answer(self, effect: signals.Answer) -> None:
-        by: Asker = effect.by
-        try:
-            reply = Reply(by.call, effect.value if effect.sealed is None else effect.sealed, effect.error)
-        except Unpicklable as error:
-            reply = Reply(by.call, None, error.fresh())
-        self._courier.send(by.sender, reply)
+        self._courier.send(effect.by.sender, _reply(effect))
 
     def _admit(self, effect: signals.Admit) -> None:
         if effect.error is not None:
@@ -244,6 +239,14 @@ class Life:
 
     def _close_session(self, effect: signals.CloseSession) -> None:
         self._todo.append(signals.SessionClosed(self._host.close_session(effect)))
+
+
+def _reply(effect: signals.Answer) -> Reply:
+    by: Asker = effect.by
+    try:
+        return Reply(by.call, effect.value if effect.sealed is None else effect.sealed, effect.error)
+    except Unpicklable as error:
+        return Reply(by.call, None, error.fresh())
 
 
 def _sendable(outcome: Any) -> Any:

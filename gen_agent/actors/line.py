@@ -12,57 +12,41 @@ from collections import OrderedDict, deque
 from collections.abc import Callable
 from typing import Any
 
-from thespian.actors import ActorSystemException
-
 from gen_agent.actors.endpoint import WOKEN, Endpoint
-from gen_agent.actors.identity import local_process, this_process
+from gen_agent.actors.identity import this_process
 from gen_agent.actors.mailbox import Batch
-from gen_agent.actors.processes import ProcessId
-from gen_agent.actors.watching import Watcher
-from gen_agent.callbook import TO_SUPERVISOR, CallBook, Settled
+from gen_agent.actors.reach import QUIET_S, SUPERVISOR_S, Reach
+from gen_agent.callbook import CallBook, Settled
 from gen_agent.envelopes import Call, Cast
 from gen_agent.messages import Reply
-from gen_agent.protocol import SUPERVISOR, SUPERVISOR_CLASS, Hello, WhyDown
-from gen_agent.values import AgentAddress, CallRef, Incarnation
+from gen_agent.protocol import SUPERVISOR, WhyDown
+from gen_agent.targets import TO_SUPERVISOR
+from gen_agent.values import CallRef, Incarnation
 
 FOR_EVER_S = 86_400.0
 """One round of waiting without a limit, in seconds."""
 
-SUPERVISOR_S = 10.0
-"""How long a supervisor has to answer, a new one included."""
-
 LOOKUP_S = 1.0
 """How long a cast waits for the look-up of its name before it is left to leave later."""
-
-_QUIET_S = 0.01
-_WATCHED = 256
-_REMEMBERED = 10_000
-_SUPERVISOR_KEY = "the supervisor"
 
 
 class MailboxGone(RuntimeError):
     """The script's mailbox has ended, with what was in it."""
 
 
-class Line:
+class Line(Reach):
     """One client's calls and casts. Not for two threads at a time: whoever owns it sees to that."""
 
     def __init__(self, endpoint: Endpoint) -> None:
-        self.endpoint = endpoint
+        super().__init__(endpoint)
         self.strangers: deque[Any] = deque()
         self.on_supervisor_lost: Callable[[], None] = lambda: None
-        self._retired: list[Endpoint] = []
-        self._watcher = Watcher()
-        self._watched: OrderedDict[Incarnation, None] = OrderedDict()
-        self._supervisor: Any = None
         self._replies: OrderedDict[CallRef, Settled] = OrderedDict()
         self._batches: dict[CallRef, Batch] = {}
         self._awaited: set[CallRef] = set()
         self._undelivered: set[CallRef] = set()
         self._lost: set[CallRef] = set()
         self._reasons: dict[CallRef, Incarnation] = {}
-        self._dead: OrderedDict[Incarnation, None] = OrderedDict()
-        self._suspects: deque[Incarnation] = deque()
         self._book = CallBook(this_process(), self._alive, self._watch, numbered=not endpoint.keeps_order)
 
     # ---------------------------------------------------------------- calling
@@ -87,11 +71,6 @@ class Line:
         """Ask the supervisor, a new one if the last is gone."""
         return self.call(TO_SUPERVISOR, message, timeout, asked=SUPERVISOR if asked is None else asked)
 
-    def tell_supervisor(self, message: Call) -> None:
-        """Send the supervisor something without waiting for the answer; nothing if it is gone."""
-        if self._supervisor is not None:
-            self.post(self._supervisor, message)
-
     def cast(self, target: Any, message: Cast) -> None:
         """Send a cast: at once, or as soon as the pending look-up of its name is answered."""
         self._book.cast(target, message)
@@ -99,10 +78,6 @@ class Line:
         if self._book.looking():
             end = time.monotonic() + LOOKUP_S
             self._until(lambda: None if self._book.looking() else True, end, None)
-
-    def post(self, address: Any, message: Any) -> None:
-        """Send a message that is none of the book's."""
-        self._guarded(lambda: self.endpoint.post(address, message))
 
     def take(self, mailbox: Any, message: Call, timeout: float | None) -> Batch | None:
         """Ask the mailbox for messages; None if there are none within `timeout`. Raises `MailboxGone`."""
@@ -151,10 +126,8 @@ class Line:
         if self._suspects:
             self._ask_why()
             self._flush()
-        message = self._guarded(lambda: self.endpoint.receive(seconds, self._watcher.fileno()))
-        if message is WOKEN:
-            self._on_deaths()
-        elif message is not None:
+        message = self._read(seconds)
+        if message is not None and message is not WOKEN:
             self._route(message)
         for call in self.endpoint.failed():
             self._undelivered.add(call)
@@ -192,20 +165,6 @@ class Line:
             self._book.give_up(call)
         return False
 
-    def _guarded(self, use: Callable[[], Any]) -> Any:
-        try:
-            return use()
-        except BaseException:
-            # Thespian's loop is left half-way, with its locks held.
-            self._replace()
-            raise
-
-    def _replace(self) -> None:
-        old, self.endpoint = self.endpoint, self.endpoint.clone()
-        old.mend()
-        self._retired.append(old)
-        self._book.resend_lookups()
-
     # ---------------------------------------------------------------- sending
 
     def _flush(self) -> None:
@@ -221,96 +180,21 @@ class Line:
                 self._guarded(lambda: self.endpoint.flush(LOOKUP_S))
             self._post(address, message, call)
 
-    def _post(self, address: Any, message: Any, call: CallRef | None) -> None:
-        self._guarded(lambda: self.endpoint.post(address, message, call))
-
-    # ---------------------------------------------------------------- the supervisor
-
-    def _find_supervisor(self) -> Any:
-        """The supervisor's address, a new one's if the last is gone; None where there can be none any
-        more."""
-        end = time.monotonic() + SUPERVISOR_S
-        while self._supervisor is None and time.monotonic() < end:
-            try:
-                address = self._guarded(lambda: self.endpoint.create(SUPERVISOR_CLASS, SUPERVISOR))
-            except ActorSystemException:
-                return None
-            who = self._greet(address)
-            if who is not None and self._is_there(who):
-                self._supervisor = address
-        return self._supervisor
-
-    def _greet(self, address: Any) -> Any:
-        hello = Hello()
-        self._post(address, hello, hello.call)
-        end = time.monotonic() + 1.0
-        try:
-            while (left := end - time.monotonic()) > 0:
-                message = self._guarded(lambda: self.endpoint.receive(left, self._watcher.fileno()))  # noqa: B023
-                if isinstance(message, Reply) and message.call == hello.call:
-                    return message.value
-                if message is WOKEN:
-                    self._on_deaths()
-                elif message is not None:
-                    self._route(message)
-                failed = self.endpoint.failed()
-                if hello.call in failed:
-                    # The admin has not noticed yet that the last one is gone.
-                    time.sleep(_QUIET_S)
-                    return None
-        finally:
-            self.endpoint.settled(hello.call)
-        return None
-
-    def _is_there(self, who: Any) -> bool:
-        process = local_process(who)
-        if not who.pid or process is None:
-            return True
-        self._watcher.remove(_SUPERVISOR_KEY)
-        return self._watcher.add_process(process, _SUPERVISOR_KEY)
-
     # ---------------------------------------------------------------- deaths
 
-    def _alive(self, address: AgentAddress) -> bool:
-        if not self.endpoint.has_processes or address.incarnation in self._dead:
-            return False
-        process = local_process(address.incarnation)
-        return process is None or process.alive()
+    def _supervisor_gone(self) -> None:
+        self._book.supervisor_lost()
+        self.on_supervisor_lost()
+        self._lost |= self._awaited
 
-    def _watch(self, address: AgentAddress) -> None:
-        incarnation = address.incarnation
-        if (
-            not self.endpoint.has_processes
-            or incarnation in self._watcher
-            or incarnation in self._reasons.values()
-        ):
-            return
-        process: ProcessId | None = local_process(incarnation)
-        if process is None:
-            return
-        if len(self._watched) >= _WATCHED:
-            self._unwatch_idle()
-        if self._watcher.add_process(process, incarnation):
-            self._watched[incarnation] = None
-        else:
-            self._suspects.append(incarnation)
+    def _resend(self) -> None:
+        self._book.resend_lookups()
 
-    def _unwatch_idle(self) -> None:
-        for incarnation in self._watched.keys() - self._book.holders():
-            del self._watched[incarnation]
-            self._watcher.remove(incarnation)
+    def _holders(self) -> frozenset[Incarnation]:
+        return self._book.holders()
 
-    def _on_deaths(self) -> None:
-        for ready in self._watcher.ready():
-            self._watcher.remove(ready.key)
-            if ready.key == _SUPERVISOR_KEY:
-                self._supervisor = None
-                self._book.supervisor_lost()
-                self.on_supervisor_lost()
-                self._lost |= self._awaited
-            elif isinstance(ready.key, Incarnation):
-                del self._watched[ready.key]
-                self._suspects.append(ready.key)
+    def _is_asked_about(self, incarnation: Incarnation) -> bool:
+        return incarnation in self._reasons.values()
 
     def _ask_why(self) -> None:
         while self._suspects:
@@ -320,21 +204,11 @@ class Line:
                 call = self._book.call(TO_SUPERVISOR, WhyDown(incarnation), SUPERVISOR_S, time.monotonic())
                 self._reasons[call] = incarnation
 
-    def _remember_dead(self, incarnation: Incarnation) -> None:
-        if self.endpoint.has_processes:
-            self._dead[incarnation] = None
-            if len(self._dead) > _REMEMBERED:
-                self._dead.popitem(last=False)
-
     def _learned(self, incarnation: Incarnation, reply: Reply) -> None:
         reason, detail = ("registry_lost", ()) if reply.error is not None else reply.value
         # What it sent before it ended is here already, but may not have been read yet.
-        while (
-            message := self._guarded(lambda: self.endpoint.receive(_QUIET_S, self._watcher.fileno()))
-        ) is not None:
-            if message is WOKEN:
-                self._on_deaths()
-            else:
+        while (message := self._read(QUIET_S)) is not None:
+            if message is not WOKEN:
                 self._route(message)
         self._book.down(incarnation, reason, tuple(detail))
 

@@ -46,8 +46,8 @@ class NurseryActor(Shell):
         try:
             call()
         except BaseException as error:
-            # Users' modules, SystemExit included. The agent meets the same error at its own start, where there
-            # is somebody to answer.
+            # Users' modules, SystemExit included. The agent meets the same error at its own start, where
+            # there is somebody to answer.
             log_failure("preloading", error)
         if self.has_processes:
             # What users' modules opened at their top level is theirs: agents keep it.

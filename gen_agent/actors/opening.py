@@ -154,6 +154,7 @@ def _guarded(
         raise
 
     def end() -> None:
+        """End the system, and this process' own way into it."""
         try:
             system._systemBase.transport.close()
         finally:

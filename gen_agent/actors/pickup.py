@@ -33,8 +33,8 @@ ANSWER_S = 10.0
 _OF_A_REQUEST = (Admission, EventMessage, EventBatch, Completion)
 
 
-class Pickup:
-    """One script's side of its mailbox."""
+class Fetching:
+    """One script's side of its mailbox: what came, told apart and in order."""
 
     def __init__(self, line: Line) -> None:
         self._line = line
@@ -49,6 +49,9 @@ class Pickup:
         self._watched: set[Incarnation] = set()
         self._ended: dict[Incarnation, tuple[str, tuple[str, ...]]] = {}
         line.on_supervisor_lost = self._supervisor_lost
+
+    def _supervisor_lost(self) -> None:
+        raise NotImplementedError
 
     @property
     def address(self) -> Any:
@@ -132,7 +135,9 @@ class Pickup:
         if isinstance(message, (Completion, Admission)) and _is_last(message):
             self._open.pop(message.ref, None)
 
-    # ---------------------------------------------------------------- requests of this script
+
+class Pickup(Fetching):
+    """What a script waits for in its mailbox: completions, streams, ends of agents."""
 
     def expect(self, ref: RequestRef, agent: Any) -> None:
         """This script is the recipient of that request's completion."""

@@ -36,8 +36,8 @@ from gen_agent.targets import DEFAULT_TIMEOUT, checked_address, checked_target, 
 from gen_agent.values import AgentAddress, Pending, RequestRef, RuntimeSnapshot, Status, is_address
 
 
-class Requests(ScriptSide):
-    """The part of `AgentSystem` that speaks to agents.
+class Prompts(ScriptSide):
+    """The part of `AgentSystem` that gives agents work.
 
     Every method that waits raises `CallTimeout` after `timeout` seconds (what was asked may still happen),
     `AgentDown` as soon as the agent's death is known, and, for a name, `AgentNotFound`. One that does not
@@ -140,6 +140,10 @@ class Requests(ScriptSide):
         (C120).
         """
         return self._call(target, InterruptRequest(ref), timeout_on(target, timeout))  # type: ignore[no-any-return]
+
+
+class Requests(Prompts):
+    """The part of `AgentSystem` that speaks to agents, controls included; raises as `Prompts` does."""
 
     def interrupt(self, target: Any) -> None:
         """Kill whatever turn runs; does not wait (C119)."""

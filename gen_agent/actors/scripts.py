@@ -25,8 +25,8 @@ _PLACE_KEYS = ("sys_path", "sys_argv", "dir", "orig_dir")
 _MAINS = ("__main__", "__mp_main__")
 
 _NO_FILE = (
-    "{what} is defined in a program without a file (a prompt, a notebook cell, python -): no other process can "
-    "load it. Put the class in a module and import it"
+    "{what} is defined in a program without a file (a prompt, a notebook cell, python -): no other process "
+    "can load it. Put the class in a module and import it"
 )
 
 

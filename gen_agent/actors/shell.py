@@ -8,6 +8,7 @@ message, with a watched thing that is ready, with a deadline, and when one of th
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Hashable
@@ -35,7 +36,7 @@ class Shell(Actor):
         super().__init__()
         self._watcher: Watcher | None = None
         self._timer: KernelTimer | None = None
-        self._timer_due: float | None = None
+        self._timer_due: float | None = math.inf
         self._wakeup_due: float | None = None
         self._deadlines = Deadlines()
         self._put_off: deque[Callable[[], None]] = deque()
@@ -109,8 +110,10 @@ class Shell(Actor):
 
     def _on_watch(self) -> None:
         for ready in self.watcher.ready():
-            # One of the others may have removed it meanwhile.
-            if ready.key != _TIMER and ready.key in self.watcher:
+            if ready.key == _TIMER:
+                # Readable until it is set anew.
+                self._timer_due = None
+            elif ready.key in self.watcher:  # One of the others may have removed it meanwhile.
                 self._guarded(self.on_ready, ready)
 
     def _do_put_off(self) -> None:
@@ -156,13 +159,14 @@ class Shell(Actor):
             self.wakeupAfter(timedelta(seconds=max(0.0, due - time.monotonic())), _TIMER)
 
     def _arm_timer(self, due: float | None) -> None:
-        if due == self._timer_due:
+        # A timer that rings too early costs one look in minutes, setting it for every turn two calls in each.
+        if self._timer_due is not None and (due is None or self._timer_due <= due):
             return
         if self._timer is None:
             self._timer = KernelTimer()
             self.watcher.add(self._timer, _TIMER)
         self._timer.set(due)
-        self._timer_due = due
+        self._timer_due = math.inf if due is None else due
 
 
 def log_failure(where: str, error: BaseException) -> None:

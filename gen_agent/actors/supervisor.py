@@ -9,6 +9,7 @@ here, and their processes are watched like those of our own.
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Callable
 from typing import Any
@@ -20,10 +21,10 @@ from gen_agent.actors.births import Births
 from gen_agent.actors.children import Child, create_child
 from gen_agent.actors.ends import Ends
 from gen_agent.actors.identity import host, this_process
-from gen_agent.actors.internal import AgentFailed, AgentUp, Ending, Register, Spawned, SpawnFailed
+from gen_agent.actors.internal import AgentFailed, AgentUp, Ending, Preload, Register, Spawned, SpawnFailed
 from gen_agent.actors.mailbox import MailboxActor
 from gen_agent.actors.nursery import NurseryActor
-from gen_agent.actors.processes import ProcessId, kill_tree
+from gen_agent.actors.processes import ProcessId, die_with_parent, kill_tree
 from gen_agent.actors.shell import Shell
 from gen_agent.actors.watching import Ready
 from gen_agent.core.directory import Directory, Entry
@@ -51,59 +52,24 @@ PRELOADED = (MailboxActor,)
 """What whoever forks actors has imported with this module, so that no actor has to."""
 
 
-class SupervisorActor(Shell):
-    """The supervisor. It does its work in messages, watched processes and deadlines; nothing in it blocks."""
+class SupervisedNursery(NurseryActor):
+    """A nursery that does not outlive its supervisor, on a base that lets children live on as well."""
 
-    nursery_class: type[Actor] = NurseryActor
-    agent_class: type[Actor] = AgentActor
+    def handle(self, message: Any, sender: Any) -> None:
+        """Follow the supervisor into death before anything of a user's is loaded."""
+        if isinstance(message, Preload) and message.parent_pid is not None:
+            die_with_parent(signal.SIGKILL, message.parent_pid)
+        super().handle(message, sender)
+
+
+class SupervisorHost(Shell):
+    """What births and ends need of the actor they live in."""
+
+    _births: Births
 
     def __init__(self) -> None:
         super().__init__()
-        self._directory = Directory()
-        self._births = Births(self, self._directory, self.nursery_class, self.agent_class)
-        self._ends = Ends(self, self._directory, self._births)
         self._processes: dict[int, ProcessId] = {}
-        self._closing: list[tuple[Any, CallRef]] = []
-        self._handlers: dict[type, Callable[[Any, Any], None]] = {
-            StartAgent: self._births.begin,
-            Spawned: lambda message, _: self._births.spawned(message),
-            SpawnFailed: lambda message, _: self._births.spawn_failed(message),
-            AgentUp: lambda message, _: self._up(message),
-            AgentFailed: lambda message, _: self._births.failed(message),
-            Ending: lambda message, _: self._ends.announced(message),
-            Register: self._register,
-            Monitor: self._monitor,
-            Demonitor: self._demonitor,
-            StopAgent: lambda message, sender: self._stop(message.target, None, message.call, sender),
-            StopUnder: lambda message, sender: self._stop(
-                message.target, message.supervisor, message.call, sender
-            ),
-            Abandon: self._abandon,
-            Lookup: lambda message, sender: self.answer(
-                sender, message.call, self._directory.find(message.name)
-            ),
-            ListNames: lambda message, sender: self.answer(sender, message.call, self._directory.names()),
-            WhyDown: lambda message, sender: self._ends.why(message.whom, sender, message.call),
-            IsAlive: self._is_alive,
-            Hello: self._hello,
-            Shutdown: self._shutdown,
-            ChildActorExited: lambda message, _: self._child_exited(message.childAddress),
-        }
-
-    def handle(self, message: Any, sender: Any) -> None:
-        """Deal with one message; what is not known is answered if it is a call, else dropped."""
-        if isinstance(message, Envelope) and message.version != VERSION:
-            if isinstance(message, Call):
-                self.answer(sender, message.call, error=UnknownRequest())
-            return
-        handler = self._handlers.get(type(message))
-        if handler is not None:
-            handler(message, sender)
-        elif isinstance(message, Call):
-            self.answer(sender, message.call, error=UnknownRequest())
-        self._close_if_empty()
-
-    # ---------------------------------------------------------------- what births and ends need
 
     def answer(self, to: Any, call: CallRef, value: Any = None, error: GenAgentError | None = None) -> None:
         """Reply to a call."""
@@ -141,6 +107,63 @@ class SupervisorActor(Shell):
         """End the process of a child that is not an agent."""
         if child.process is not None:
             kill_tree(child.process)
+
+    def _gone(self, token: int) -> None:
+        raise NotImplementedError
+
+
+class SupervisorActor(SupervisorHost):
+    """The supervisor. It does its work in messages, watched processes and deadlines; nothing in it blocks."""
+
+    nursery_class: type[Actor] = SupervisedNursery
+    agent_class: type[Actor] = AgentActor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._directory = Directory()
+        self._births = Births(self, self._directory, self.nursery_class, self.agent_class)
+        self._ends = Ends(self, self._directory, self._births)
+        self._closing: list[tuple[Any, CallRef]] = []
+        self._handlers = self._table()
+
+    def _table(self) -> dict[type, Callable[[Any, Any], None]]:
+        births, ends, names = self._births, self._ends, self._directory
+        return {
+            StartAgent: births.begin,
+            Spawned: lambda message, _: births.spawned(message),
+            SpawnFailed: lambda message, _: births.spawn_failed(message),
+            AgentUp: lambda message, _: self._up(message),
+            AgentFailed: lambda message, _: births.failed(message),
+            Ending: lambda message, _: ends.announced(message),
+            Register: self._register,
+            Monitor: self._monitor,
+            Demonitor: self._demonitor,
+            StopAgent: lambda message, sender: self._stop(message.target, None, message.call, sender),
+            StopUnder: lambda message, sender: self._stop(
+                message.target, message.supervisor, message.call, sender
+            ),
+            Abandon: self._abandon,
+            Lookup: lambda message, sender: self.answer(sender, message.call, names.find(message.name)),
+            ListNames: lambda message, sender: self.answer(sender, message.call, names.names()),
+            WhyDown: lambda message, sender: ends.why(message.whom, sender, message.call),
+            IsAlive: self._is_alive,
+            Hello: self._hello,
+            Shutdown: self._shutdown,
+            ChildActorExited: lambda message, _: self._child_exited(message.childAddress),
+        }
+
+    def handle(self, message: Any, sender: Any) -> None:
+        """Deal with one message; what is not known is answered if it is a call, else dropped."""
+        if isinstance(message, Envelope) and message.version != VERSION:
+            if isinstance(message, Call):
+                self.answer(sender, message.call, error=UnknownRequest())
+            return
+        handler = self._handlers.get(type(message))
+        if handler is not None:
+            handler(message, sender)
+        elif isinstance(message, Call):
+            self.answer(sender, message.call, error=UnknownRequest())
+        self._close_if_empty()
 
     # ---------------------------------------------------------------- what happens by itself
 

@@ -28,6 +28,10 @@ from gen_agent.sealed import Sealed
 
 LINK = "the worker's link"
 DEATH = "the worker's death"
+PATIENCE = "the worker's time is up"
+
+LEAVE_S = 5.0
+"""How long a worker that is being replaced may take to give its resources back."""
 
 _REAP_S = 5.0
 
@@ -71,6 +75,12 @@ class WorkerProcess:
         """Be told when the link is writable, as long as something is unsent."""
         if LINK in self.actor.watcher:
             self.actor.watcher.want_write(LINK, self.end.unsent > 0)
+
+    def leave(self) -> None:
+        """Have this worker give back what it has and exit; it is buried if it takes too long."""
+        self.phase = Phase.LEAVING
+        self.send(orders.Close(False))
+        self.actor.set_deadline(PATIENCE, LEAVE_S)
 
     def bury(self) -> int | None:
         """Kill this worker with everything it started, and wait for it: what is left comes home to this

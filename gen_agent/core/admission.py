@@ -76,16 +76,9 @@ def is_pending(m: Model, ref: RequestRef) -> bool:
 def _request(event: Prompted) -> Request:
     if isinstance(event, Asked):
         return Request(event.ref, event.prompt, event.size, Origin.ASK, 1, event.by, event.caller)
-    return Request(
-        event.ref,
-        event.prompt,
-        event.size,
-        Origin.TELL,
-        recipient=event.recipient,
-        fails_on_halt=event.on_halt == "fail",
-        stream_to=event.stream_to,
-        stream_batch=event.stream_batch,
-    )
+    fails = event.on_halt == "fail"
+    owner = (event.recipient, fails, event.stream_to, event.stream_batch)
+    return Request(event.ref, event.prompt, event.size, Origin.TELL, 1, None, None, *owner)
 
 
 def _accept(m: Model, event: Prompted) -> None:

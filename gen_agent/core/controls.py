@@ -26,6 +26,9 @@ from gen_agent.core.signals import (
 from gen_agent.errors import Busy, Cancelled, Draining, GenAgentError, Interrupted
 from gen_agent.values import RequestRef
 
+# One value for all: making an error costs more than the rest of a cancel.
+_CANCELLED = Cancelled()
+
 
 def kill(m: Model, cause: GenAgentError) -> None:
     """Have the active turn's worker killed; the turn ends with the first cause when that is done."""
@@ -71,7 +74,7 @@ def _cancel(m: Model, ref: RequestRef) -> str:
     if request is None:
         return "not_found"
     report.cancelled(m, request, "caller_cancelled")
-    deliver(m, request, Cancelled())
+    deliver(m, request, _CANCELLED)
     return "cancelled"
 
 

@@ -53,7 +53,9 @@ def say(path: str, text: object) -> None:
 
 
 class Player(Backend):
-    """Does what the prompt says: words separated by blanks, each a step; then a result with pid and turn count."""
+    """Does what the prompt says: words separated by blanks, each a step; then a result with pid and turn
+    count.
+    """
 
     def __init__(self, diary: str | None = None, **options: Any) -> None:
         super().__init__(**options)

@@ -8,6 +8,7 @@ from typing import Any
 
 from thespian.actors import Actor
 
+from gen_agent.agent import NoReply
 from tests.actors.agent_cast import Counting, Player, say
 
 
@@ -80,3 +81,16 @@ class RaisingAtTheEnd(Player):
     def terminate_session(self, session: Any) -> None:
         self._note("raising")
         raise ValueError("secret")
+
+
+class StuckInCallback(Keeping):
+    """Says at `meeting` that it is there, and never returns."""
+
+    def init_agent(self, options: Any) -> Any:
+        self.meeting = options["meeting"]
+        return super().init_agent({"diary": options["diary"]})
+
+    def handle_event(self, event: Any, state: Any) -> Any:
+        say(self.meeting, "here")
+        time.sleep(600)
+        return NoReply(state)

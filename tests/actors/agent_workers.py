@@ -11,7 +11,16 @@ from gen_agent.backend import Backend, Turn
 from gen_agent.events import Event
 from tests.actors.agent_cast import Counting, Player
 
-__all__ = ["Breakable", "Calling", "Counting", "Describing", "DiesAtOnce", "Mutating", "Repeating", "WithFunction"]
+__all__ = [
+    "Breakable",
+    "Calling",
+    "Counting",
+    "Describing",
+    "DiesAtOnce",
+    "Mutating",
+    "Repeating",
+    "WithFunction",
+]
 
 
 class Breakable(Player):

@@ -142,7 +142,9 @@ def test_names_are_scoped(plain: Plain) -> None:
 
 
 def test_before_and_after_the_start(plain: Plain) -> None:
-    """A call before the start is answered AgentNotFound, a second start AlreadyStarted, and both change nothing."""
+    """A call before the start is answered AgentNotFound, a second start AlreadyStarted, and both change
+    nothing.
+    """
     actor = plain.system.createActor(AgentActor)
     assert isinstance(plain.system.ask(actor, GetStatus(), 20).error, AgentNotFound)
     start = StartAgent(cast.Counting, name="b", backend=cast.Player)

@@ -29,7 +29,9 @@ def test_a_callback_knows_its_agent(plain: Plain) -> None:
 
 
 def test_a_callbacks_messages_keep_their_place(plain: Plain) -> None:
-    """C090, C247: what handle_response sends comes before the completion, what a deferred event sends after it."""
+    """C090, C247: what handle_response sends comes before the completion, what a deferred event sends after
+    it.
+    """
     recorder = plain.recorder()
     agent = plain.start(acts.Sending, recipient=recorder)
     agent.submit("hi", recorder)
@@ -40,7 +42,9 @@ def test_a_callbacks_messages_keep_their_place(plain: Plain) -> None:
 
 
 def test_a_wakeup_comes_to_handle_info(plain: Plain) -> None:
-    """C040: what wakeup_after was given arrives in handle_info, those due together in the order of their times."""
+    """C040: what wakeup_after was given arrives in handle_info, those due together in the order of their
+    times.
+    """
     agent = plain.start(acts.Waking)
     while len(agent.status().agent_state) < 3:
         plain.system.listen(0.01)
@@ -48,30 +52,39 @@ def test_a_wakeup_comes_to_handle_info(plain: Plain) -> None:
 
 
 def test_a_child_actor_of_a_callback_answers(plain: Plain) -> None:
-    """C040: an actor made by a callback is spoken to, and its answer is an ordinary message with its sender."""
+    """C040: an actor made by a callback answers, and its answer is an ordinary message with its sender."""
     agent = plain.start(acts.WithChild)
     while agent.status().agent_state != "echo hello":
         plain.system.listen(0.01)
 
 
 def test_turn_telemetry_goes_to_its_recipient(plain: Plain) -> None:
-    """C221, C222, C235: telemetry_to gets the turn's start and stop, without any content, before the completion."""
+    """C221, C222, C235: telemetry_to gets the turn's start and stop, without any content, before the
+    completion.
+    """
     recorder = plain.recorder()
     agent = plain.start(telemetry_to=recorder)
     agent.submit("hi", recorder)
     got = plain.recorded(recorder)
     told = [message for message in got if isinstance(message, TelemetryMessage)]
-    assert [message.name for message in told] == [("gen_agent", "turn", "start"), ("gen_agent", "turn", "stop")]
+    assert [message.name for message in told] == [
+        ("gen_agent", "turn", "start"),
+        ("gen_agent", "turn", "stop"),
+    ]
     assert set(told[0].metadata) == {"agent", "ref", "attempt", "origin"}
     assert told[1].measurements["duration_s"] >= 0
     assert isinstance(got[-1], Completion)
 
 
 def test_a_handler_of_the_options_is_called_in_the_agent(plain: Plain) -> None:
-    """C238: a function named in `telemetry` hears the agent's events in its process; one that can't be found is refused."""
+    """C238: a function named in `telemetry` hears the agent's events in its process; one that can't be found
+    is refused.
+    """
     agent = plain.start(acts.Listening, telemetry=("tests.actors.agent_context:heard",))
     agent.call(Ask("hi"))
     agent.cast(Notify(None))
     assert ("gen_agent", "turn", "stop") in agent.status().agent_state
-    error = plain.reply_to_start(acts.Listening, "echo", "b", telemetry=("tests.actors.agent_context:missing",)).error
+    error = plain.reply_to_start(
+        acts.Listening, "echo", "b", telemetry=("tests.actors.agent_context:missing",)
+    ).error
     assert "missing" in error.reason

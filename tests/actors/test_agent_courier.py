@@ -1,4 +1,6 @@
-"""The courier: order, one transmission at a time, what may be dropped and what may not. No process, no transport."""
+"""The courier: order, one transmission at a time, what may be dropped and what may not. No process, no
+transport.
+"""
 
 from __future__ import annotations
 
@@ -110,7 +112,9 @@ def test_attempts_and_requests_do_not_share_a_batch() -> None:
 
 
 def test_events_beyond_the_limit_are_dropped_and_counted() -> None:
-    """Above max_relay_events waiting, the newest are dropped; the completion tells how many, and is never dropped."""
+    """Above max_relay_events waiting, the newest are dropped; the completion tells how many, and is never
+    dropped.
+    """
     post = Post()
     out = courier(post, limit=3)
     out.admit("x", REF, None)
@@ -152,7 +156,9 @@ def test_replies_keep_their_place() -> None:
 
 @given(st.lists(st.sampled_from(["admit", "one", "batch", "complete", "land"]), max_size=40))
 def test_deliveries_are_numbered_without_gaps(steps: list[str]) -> None:
-    """Whatever is sent in whatever order, deliveries to one recipient are numbered 1, 2, 3, ... and none is lost."""
+    """Whatever is sent in whatever order, deliveries to one recipient are numbered 1, 2, 3, ... and none is
+    lost.
+    """
     post = Post()
     out = courier(post)
     sent = 0

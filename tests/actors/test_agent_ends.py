@@ -1,4 +1,4 @@
-"""How agents end, on real processes: the session closed, the callbacks run, everything gone, everybody told."""
+"""How agents end, on real processes: the session closed, the callbacks run, all gone, everybody told."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from thespian.actors import ActorExitRequest
 
 from gen_agent.actors.processes import ProcessId, Watched
 from gen_agent.errors import AgentTerminated
-from gen_agent.messages import Ask, Drain, InterruptRequest, StopAgent
+from gen_agent.messages import Ask, Drain, InterruptRequest, Notify, StopAgent
 from tests.actors import agent_ending as ending
 from tests.actors.agent_rig import (
     ON_STOCK_TOO,
@@ -55,7 +55,7 @@ def started(plain: Plain, diary: Path, **options: object) -> AgentUnderTest:
 
 
 def test_a_stop_closes_everything_in_order(plain: Plain, diary: Path) -> None:
-    """C047: terminate_agent, then terminate_session in the live worker, then close; the process is gone then."""
+    """C047: terminate_agent, then terminate_session in the live worker, then close; all is gone then."""
     agent = started(plain, diary)
     agent.call(Ask("hi"))
     assert agent.call(StopAgent()) is None
@@ -73,7 +73,9 @@ def test_a_drain_ends_normally(plain: Plain, diary: Path) -> None:
 
 @pytest.mark.parametrize("stuck", ["sleep", "c"])
 def test_a_busy_agent_stops(plain: Plain, diary: Path, tmp_path: Path, stuck: str) -> None:
-    """C049, C109: the worker is killed first, the ask hears agent_terminated, the session ends in another process."""
+    """C049, C109: the worker is killed first, the ask hears agent_terminated, the session ends in another
+    process.
+    """
     agent, meeting = started(plain, diary), Meeting(tmp_path / "here")
     agent.call(Ask("hi"))
     ask = Ask(f"here:{meeting.path} {stuck}")
@@ -99,7 +101,7 @@ def test_an_exit_request_does_the_same(plain: Plain, diary: Path) -> None:
 
 
 def test_a_terminate_that_hangs_is_bounded(plain: Plain, diary: Path) -> None:
-    """C048: terminate_session has what is left of shutdown_s, then its process is killed and the agent ends."""
+    """C048: terminate_session has the rest of shutdown_s, then its process is killed and the agent ends."""
     agent = plain.start(ending.Keeping, ending.HangingAtTheEnd, diary=str(diary), shutdown_s=0.3)
     agent.call(StopAgent())
     assert entries(diary) == ["agent ends shutdown", "terminating"]
@@ -168,3 +170,27 @@ def test_an_interrupted_agent_still_closes_its_session(stock: Plain, diary: Path
     agent.call(InterruptRequest(ref))
     agent.call(StopAgent())
     assert entries(diary) == ["agent ends shutdown", "terminated 0", "closed"]
+
+
+def test_a_termination_signal_is_an_orderly_end(plain: Plain, diary: Path) -> None:
+    """SIGTERM, which an agent also gets when its parent dies, runs the termination callbacks."""
+    agent = started(plain, diary)
+    with Watched(agent.pid) as process:
+        process.signal(signal.SIGTERM)
+        assert process.wait(10)
+    assert entries(diary) == ["agent ends shutdown", "terminated 0", "closed"]
+
+
+def test_a_stuck_callback_does_not_outlive_the_signal_for_long(
+    stock: Plain, diary: Path, tmp_path: Path
+) -> None:
+    """An agent whose callback never returns is ended by the kernel's alarm, and its worker with it."""
+    meeting = Meeting(tmp_path / "here")
+    agent = stock.start(ending.StuckInCallback, diary=str(diary), meeting=meeting.path)
+    worker = ProcessId.of(int(agent.call(Ask("hi")).terminal.data["pid"]))
+    agent.cast(Notify("stick"))
+    meeting.wait()
+    with Watched(agent.pid) as process, Watched(worker) as follower:
+        process.signal(signal.SIGTERM)
+        assert process.wait(10)
+        assert follower.wait(5)

@@ -84,7 +84,7 @@ def test_the_kernel_timer_wakes_and_can_be_cleared() -> None:
 
 
 def test_a_process_is_watched_to_its_end() -> None:
-    """A watched process is reported when it has ended and not before; an earlier one under its pid is gone."""
+    """A watched process is reported when it has ended, not before; an earlier one under its pid is gone."""
     watcher = Watcher()
     program = subprocess.Popen(["sleep", "600"])
     try:
@@ -197,7 +197,9 @@ def test_the_kernels_list_is_read() -> None:
 
 @given(st.permutations(range(1, 8)))
 def test_casts_come_out_in_order(order: list[int]) -> None:
-    """C239: however a base reorders one sender's numbered casts, they are handled in the order they were sent."""
+    """C239: however a base reorders one sender's numbered casts, they are handled in the order they were
+    sent.
+    """
     casts, got = CastOrder(), []
     for number in order:
         got += casts.arrived("sender", number, number, 0.0)

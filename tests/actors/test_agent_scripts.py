@@ -39,7 +39,8 @@ with open(sys.argv[1], "rb") as file:
 scripts.load(prepared)
 scripts.load(prepared)
 mine = scripts.opened(sealed)
-print(type(mine).__module__, mine.where, mine.loading, scripts.loading(), scripts.preparation(type(mine)) == prepared)
+same = scripts.preparation(type(mine)) == prepared
+print(type(mine).__module__, mine.where, mine.loading, scripts.loading(), same)
 """
 
 NO_FILE = """
@@ -75,8 +76,8 @@ def prepared(tmp_path: Path) -> Path:
 
 
 def test_a_scripts_class_opens_elsewhere(prepared: Path, tmp_path: Path) -> None:
-    """A class defined in the script that is run opens in another process: with its search path, without what is below
-    the guard, and `loading()` is true meanwhile and only then.
+    """A class defined in the script that is run opens in another process: with its search path, without what
+    is below the guard, and `loading()` is true meanwhile and only then.
     """
     (tmp_path / "reader.py").write_text(READER)
     out = run(str(tmp_path / "reader.py"), str(prepared), cwd="/")
@@ -84,7 +85,9 @@ def test_a_scripts_class_opens_elsewhere(prepared: Path, tmp_path: Path) -> None
 
 
 def test_without_a_file_there_is_an_error_that_helps() -> None:
-    """A class of `python -` can't be loaded elsewhere and says what to do; a text that mentions __main__ is no class."""
+    """A class of `python -` can't be loaded elsewhere and says what to do; a text that mentions __main__ is
+    no class.
+    """
     lines = run("-", input=NO_FILE).splitlines()
     assert len(lines) == 4
     assert all("Put the class in a module" in line and "Mine" in line for line in lines[:2])
@@ -96,7 +99,8 @@ def test_a_script_that_fails_is_not_taken_for_loaded(prepared: Path, tmp_path: P
     (tmp_path / "script.py").write_text("raise KeyError('first line')\n")
     reader = READER.replace(
         "scripts.load(prepared)\nscripts.load(prepared)\n",
-        "for _ in range(2):\n    try:\n        scripts.load(prepared)\n    except KeyError:\n        print('error')\n",
+        "for _ in range(2):\n    try:\n        scripts.load(prepared)\n"
+        "    except KeyError:\n        print('error')\n",
     ).rpartition("mine =")[0]
     (tmp_path / "reader.py").write_text(reader)
     assert run(str(tmp_path / "reader.py"), str(prepared)).split() == ["error", "error"]

@@ -43,7 +43,9 @@ def test_a_flood_starves_nobody(plain: Plain, tmp_path: Path) -> None:
     """While a backend gives events as fast as it can, calls are answered and an interrupt ends it."""
     meeting = Meeting(tmp_path / "here")
     agent, recorder = plain.start(), plain.recorder()
-    ref = agent.submit(f"here:{meeting.path} events:100000000", recorder, stream_to=recorder, stream_batch=True)
+    ref = agent.submit(
+        f"here:{meeting.path} events:100000000", recorder, stream_to=recorder, stream_batch=True
+    )
     meeting.wait()
     for _ in range(5):
         assert agent.call(GetSnapshot(), 10.0).phase == "processing"
@@ -52,7 +54,9 @@ def test_a_flood_starves_nobody(plain: Plain, tmp_path: Path) -> None:
 
 
 def test_a_stopped_recipient_costs_its_own_events_only(own: Plain) -> None:
-    """Events beyond max_relay_events for one that does not take them are dropped, counted, and told with the completion."""
+    """Events beyond max_relay_events for one that does not take them are dropped, counted, and told with the
+    completion.
+    """
     agent, recorder = own.start(max_relay_events=10), own.recorder()
     slow, process = own.recorder(), None
     agent.submit("hi", slow)
@@ -72,7 +76,9 @@ def test_a_stopped_recipient_costs_its_own_events_only(own: Plain) -> None:
 
 
 def test_events_nobody_listens_to_do_not_leave_the_worker(own: Plain) -> None:
-    """Without stream_to a turn of 200,000 events costs the agent next to nothing, and its callback sees all of them."""
+    """Without stream_to a turn of 200,000 events costs the agent next to nothing, and its callback sees all
+    of them.
+    """
     agent = own.start(Streaming)
     before = cpu_ticks(agent.pid)
     agent.call(Ask("events:200000"), 60.0)
@@ -90,7 +96,9 @@ def test_nothing_of_an_interrupted_turn_comes_later(plain: Plain, tmp_path: Path
     second = agent.submit("hi", recorder, stream_to=recorder)
     got = plain.recorded(recorder, 2)
     refs = [message.ref for message in got]
-    end = next(at for at, message in enumerate(got) if isinstance(message, Completion) and message.ref == first)
+    end = next(
+        at for at, message in enumerate(got) if isinstance(message, Completion) and message.ref == first
+    )
     assert first not in refs[end + 1 :]
     assert refs[-1] == second
 

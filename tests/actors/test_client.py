@@ -11,7 +11,7 @@ from thespian.actors import ActorAddress, WakeupMessage
 
 from gen_agent import AgentDown, AgentNotFound, CallTimeout, Event, SelfStop, Unpicklable
 from gen_agent.agent import scoped_name
-from gen_agent.callbook import TO_SUPERVISOR, CallBook
+from gen_agent.callbook import CallBook
 from gen_agent.client import AgentClient
 from gen_agent.envelopes import Call
 from gen_agent.errors import DrainTimeout
@@ -30,6 +30,7 @@ from gen_agent.messages import (
 )
 from gen_agent.ordering import DOWN_WAIT_S, GAP_WAIT_S, KILLED_WAIT_S, Ordering
 from gen_agent.protocol import Hello, ListNames, Lookup
+from gen_agent.targets import TO_SUPERVISOR
 from gen_agent.values import AgentAddress, Incarnation, mint
 from tests.actors.crew import ALL, BASES, Clumsy, Customer, Diary, kill, running
 
@@ -92,7 +93,8 @@ def test_a_known_name_is_not_looked_up_again_while_its_agent_lives() -> None:
 
 
 def test_an_absent_name_is_not_found() -> None:
-    """C102, C103: calls that wait under a name nobody has fail, casts are dropped, the next look-up is new."""
+    """C102, C103: calls that wait under a name nobody has fail, casts are dropped, the next look-up is
+    new."""
     book = Book()
     book.cast("a", Interrupt())
     book.call("a", Ask("?"), None, 0.0)
@@ -169,7 +171,10 @@ def test_a_drain_knows_whether_it_was_taken() -> None:
     probes = [message for _, message in book.sent() if isinstance(message, GetSnapshot)]
     book.replied(Reply(probes[0].call, "snapshot"))
     book.expire(1.0)
-    assert {one.reply.call: type(one.reply.error) for one in book.settled} == {taken: DrainTimeout, lost: CallTimeout}
+    assert {one.reply.call: type(one.reply.error) for one in book.settled} == {
+        taken: DrainTimeout,
+        lost: CallTimeout,
+    }
     book.settled.clear()
     book.call(OLD, Drain(), None, 0.0)
     book.down(OLD.incarnation, "normal")
@@ -394,7 +399,8 @@ def test_a_raise_is_offered_again_with_exactly_what_was_not_taken() -> None:
 
 
 def test_those_behind_a_message_that_is_given_up_still_come() -> None:
-    """After the last attempt Thespian gives a message up; what waited behind it comes with the next wakeup."""
+    """After the last attempt Thespian gives a message up; what waited behind it comes with the next
+    wakeup."""
     stand = Stand()
     AgentClient(stand)
     one, two = event(1), event(2)

@@ -1,4 +1,6 @@
-"""The two ends of a link, in one process: what the agent's end never waits for, and what the worker's end waits for."""
+"""The two ends of a link, in one process: what the agent's end never waits for, and what the worker's end
+waits for.
+"""
 
 from __future__ import annotations
 

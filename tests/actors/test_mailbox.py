@@ -155,7 +155,9 @@ def test_any_actor_can_send_to_a_script(base: str) -> None:
         for number in range(300):
             other._line.post(agents.address, ("number", number))
         other._line.flush(10)
-        assert [agents.receive(timeout=20) for _ in range(300)] == [("number", number) for number in range(300)]
+        assert [agents.receive(timeout=20) for _ in range(300)] == [
+            ("number", number) for number in range(300)
+        ]
 
 
 @pytest.mark.parametrize("base", BASES)
@@ -164,7 +166,9 @@ def test_the_mailbox_ends_with_its_script(base: str) -> None:
     with running(base) as agents:
         before = {process.pid for process in descendants(os.getpid())}
         with forked(lambda pipe: _with_mailbox(agents, pipe)) as (script, pid):
-            mailbox = next(one for one in descendants(os.getpid()) if one.pid not in before | {script.identity.pid})
+            mailbox = next(
+                one for one in descendants(os.getpid()) if one.pid not in before | {script.identity.pid}
+            )
             assert pid == script.identity.pid
             with Watched(mailbox) as watched:
                 script.signal(signal.SIGKILL)

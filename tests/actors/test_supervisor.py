@@ -14,11 +14,11 @@ from gen_agent import AgentDown, AgentNotFound, CallTimeout, child_spec
 from gen_agent.actors.processes import ProcessId, Watched, descendants
 from gen_agent.actors.system import AgentSystem
 from gen_agent.backends.scripted import Stage
-from gen_agent.callbook import TO_SUPERVISOR
 from gen_agent.envelopes import Call
 from gen_agent.errors import UnknownRequest
 from gen_agent.messages import Down
 from gen_agent.protocol import Hello
+from gen_agent.targets import TO_SUPERVISOR
 from tests.actors.crew import BASES, Diary, Fragile, held, kill, running, scripted, watched
 
 
@@ -51,7 +51,8 @@ class Riddle(Call):
 
 @pytest.mark.parametrize("base", BASES)
 def test_a_kill_is_told_as_killed(base: str) -> None:
-    """C255: SIGKILL of an agent is Down(killed) for its monitors, its worker and tools are gone, the name is free."""
+    """C255: SIGKILL of an agent is Down(killed) for its monitors, its worker and tools are gone, the name is
+    free."""
     with Stage() as stage, running(base) as agents:
         address = agents.start_agent(Diary, name="a", **scripted(stage, held()))
         agents.tell(address, "held")
@@ -156,7 +157,8 @@ def test_an_unknown_call_is_answered(base: str) -> None:
 
 @pytest.mark.parametrize("base", BASES)
 def test_permanent_agents_come_back(base: str) -> None:
-    """C013: a permanent agent is started anew, with fresh state, under another incarnation; a stop is final."""
+    """C013: a permanent agent is started anew, with fresh state, under another incarnation; a stop is
+    final."""
     with running(base) as agents:
         first = agents.start_child(child_spec(Diary, name="a", backend="echo", restart="permanent"))
         agents.notify(first, "old")
@@ -216,13 +218,30 @@ def test_losing_the_supervisor_stops_agents_orderly(tmp_path: Path) -> None:
 def test_losing_the_supervisor_ends_a_pending_ask() -> None:
     """C014: an ask that waits for an agent whose supervisor was killed ends with AgentDown(registry_lost)."""
     with Stage() as stage, running("multiprocTCPBase") as agents, agents.private() as other:
-        address = agents.start_agent(Diary, name="a", **scripted(stage, held()))
+        agents.start_agent(Diary, name="a", **scripted(stage, held()))
         ref = other.tell_with_completion("a", "held")
         stage.wait_blocked("held")
         supervisor_of(agents).signal(signal.SIGKILL)
         with pytest.raises(AgentDown) as caught:
             other.completion(ref, timeout=20)
         assert caught.value.reason == "registry_lost"
+
+
+def test_a_guarded_system_ends_with_its_supervisor(tmp_path: Path) -> None:
+    """C014: under a guardian agents end orderly as well, monitors answer, and later calls are AgentDown at
+    once."""
+    mark = tmp_path / "mark"
+    with running("genAgentTCPBase") as agents:
+        address = agents.start_agent(Diary, name="a", backend="echo", mark=str(mark))
+        monitor = agents.monitor(address)
+        with watched(address) as process:
+            supervisor_of(agents).signal(signal.SIGKILL)
+            assert process.wait(20)
+        assert mark.read_text() == "registry_lost"
+        down = next_down(agents)
+        assert (down.monitor, down.reason) == (monitor, "registry_lost")
+        with pytest.raises(AgentDown):
+            agents.ask(address, "anybody?")
 
 
 def test_closing_leaves_nothing() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from gen_agent import (
@@ -228,7 +230,7 @@ def test_no_down_after_demonitor(base: str) -> None:
 @pytest.mark.parametrize("base", BASES)
 def test_a_call_ends_when_its_agent_is_killed(base: str) -> None:
     """C104: a blocking ask ends with AgentDown(killed) as soon as the agent's process is gone."""
-    with Stage() as stage, running(base) as agents, running_private(agents) as other:
+    with Stage() as stage, running(base) as agents, agents.private() as other:
         address = agents.start_agent(Diary, name="a", **scripted(stage, held()))
         ref = other.tell(address, "held")
         stage.wait_blocked("held")
@@ -276,7 +278,8 @@ def test_a_replacement_is_never_taken_for_the_old_one(base: str) -> None:
 
 @pytest.mark.parametrize("base", BASES)
 def test_a_stream_closed_early_ends_exactly_its_request(base: str) -> None:
-    """Leaving the block interrupts a running request and cancels a queued one; the next runs as if nothing was."""
+    """Leaving the block interrupts a running request and cancels a queued one; the next runs as if nothing
+    was."""
     with Stage() as stage, running(base) as agents:
         address = agents.start_agent(Diary, name="a", **scripted(stage, held(), reply("second")))
         with agents.stream(address, "first", timeout=20) as running_one:
@@ -365,15 +368,8 @@ def test_what_can_not_be_pickled_is_told_in_the_caller() -> None:
 # ---------------------------------------------------------------- helpers
 
 
-def running_private(agents: AgentSystem):  # type: ignore[no-untyped-def]
-    """A second client of the same system."""
-    return agents.private()
-
-
 def kill_later(address: AgentAddress) -> None:
     """Kill an agent from a thread, as soon as a queued ask is waiting in it."""
-    import threading
-
     threading.Timer(0.3, lambda: kill(address)).start()
 
 

@@ -51,7 +51,10 @@ BAD: dict[str, tuple[type[Exception], Callable[[AgentSystem], Any]]] = {
     "match": (TypeError, lambda agents: agents.receive("x")),  # type: ignore[arg-type]
     "monitor_ref": (TypeError, lambda agents: agents.demonitor("x")),  # type: ignore[arg-type]
     "address  ": (TypeError, lambda agents: agents.stop("a", "supervisor")),
-    "watchdog_s": (ValueError, lambda agents: agents.start_agent(Diary, name="b", backend="echo", watchdog_s=0)),
+    "watchdog_s": (
+        ValueError,
+        lambda agents: agents.start_agent(Diary, name="b", backend="echo", watchdog_s=0),
+    ),
     "backend": (TypeError, lambda agents: agents.start_agent(Diary, name="b", backend=7)),  # type: ignore[arg-type]
 }
 
@@ -131,7 +134,12 @@ def test_a_closed_system_is_closed(base: str) -> None:
     agents.start_agent(Diary, name="a", backend="echo")
     agents.close()
     agents.close()
-    for use in (agents.list, lambda: agents.ask("a", "x"), lambda: agents.interrupt("a"), lambda: agents.address):
+    for use in (
+        agents.list,
+        lambda: agents.ask("a", "x"),
+        lambda: agents.interrupt("a"),
+        lambda: agents.address,
+    ):
         with pytest.raises(RuntimeError, match="closed"):
             use()
     with pytest.raises(RuntimeError, match="closed"), agents.private():

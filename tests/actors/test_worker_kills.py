@@ -1,4 +1,6 @@
-"""Killing is real: whatever a worker is stuck in, it and all it started are gone before the answer, on real processes."""
+"""Killing is real: whatever a worker is stuck in, it and all it started are gone before the answer, on real
+processes.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,7 @@ def worker_of(agent: AgentUnderTest) -> ProcessId:
 
 @pytest.mark.parametrize("stuck", STUCK)
 def test_interrupt_ends_a_stuck_worker(plain: Plain, meeting: Meeting, stuck: str) -> None:
-    """C119, C120: on return from interrupt_request the worker is gone, and the next turn has the old session."""
+    """C119, C120: when the interrupt is answered the worker is gone; the next turn has the old session."""
     agent, recorder = plain.start(), plain.recorder()
     agent.call(Ask("hi"))
     ref = agent.submit(f"here:{meeting.path} {stuck}", recorder)
@@ -116,7 +118,7 @@ def test_the_watchdog_kills(plain: Plain) -> None:
 
 
 def test_the_idle_watchdog_kills(stock: Plain) -> None:
-    """A backend that gives no event for idle_watchdog_s is killed; one that gives some, now and then, is not."""
+    """A backend that gives no event for idle_watchdog_s is killed; one that gives some is not."""
     agent = stock.start(idle_watchdog_s=1.0)
     assert agent.call(Ask("silent:0.4 silent:0.4 silent:0.4 silent:0.4")).text.startswith("silent")
     assert agent.reply(Ask("sleep")).error == WatchdogTimeout(1.0, True)
@@ -146,7 +148,9 @@ def test_the_kernel_ends_a_turn_whose_agent_is_stuck(stock: Plain, meeting: Meet
     ],
 )
 def test_a_worker_that_dies(stock: Plain, prompt: str, reason: object) -> None:
-    """C037: the death of a worker is the turn's error: the signal's name or the exit status; the agent goes on."""
+    """C037: the death of a worker is the turn's error: the signal's name or the exit status; the agent goes
+    on.
+    """
     agent = stock.start()
     assert agent.reply(Ask(f"hi {prompt}")).error.reason == reason
     assert agent.call(Ask("hi")).terminal.data["turns"] == 1

@@ -32,7 +32,9 @@ def test_one_worker_serves_turn_after_turn(stock: Plain) -> None:
 
 
 def test_a_worker_is_replaced_after_its_turns(stock: Plain, tmp_path: Path) -> None:
-    """max_turns_per_worker=2: each pair of turns has a worker of its own, whose backend is closed; the session goes on."""
+    """max_turns_per_worker=2: each pair of turns has a worker of its own, whose backend is closed; the
+    session goes on.
+    """
     diary = tmp_path / "diary"
     agent = stock.start(diary=str(diary), max_turns_per_worker=2)
     turns = [agent.call(Ask("hi")).terminal.data for _ in range(6)]

@@ -38,13 +38,15 @@ def desk_in(directory: Path) -> Iterator[ServiceDesk]:
     wake, stop = os.pipe()
     server = threading.Thread(target=_serve, args=(opened, wake))
     server.start()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("GEN_AGENT_SYSTEM_DIR", str(directory))
-        yield opened
-    os.close(stop)
-    server.join()
-    os.close(wake)
-    opened.close()
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("GEN_AGENT_SYSTEM_DIR", str(directory))
+            yield opened
+    finally:
+        os.close(stop)
+        server.join()
+        os.close(wake)
+        opened.close()
 
 
 def _serve(desk: ServiceDesk, stopped: int) -> None:

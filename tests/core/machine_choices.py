@@ -43,7 +43,8 @@ overload_deeds = st.sampled_from(("keep", "prompt", "halt", "raise"))
 post_turns = st.sampled_from(("keep", "keep", "raise", "bad"))
 backs = st.sampled_from((0, 0, 0, 1, 2, 3, 4, 5, 6, 7))
 questions = st.sampled_from(("poll", "cancel", "cancel", "interrupt", "nonsense"))
-orders = st.sampled_from(("interrupt", "halt", "halt", "resume"))
+orders = st.sampled_from(("interrupt", "halt", "halt", "resume", "resume", "resume", "reset"))
+ends = st.sampled_from(("no", "no", "drain", "drain", "shutdown", "shutdown", "shutdown", "registry_lost"))
 pads = st.sampled_from((0, 0, 500))
 left_states = st.one_of(st.none(), st.integers(1, 10**6))
 session_ids = st.sampled_from(("one", "two", "", "a\x00b", 7))
@@ -80,10 +81,10 @@ def _options() -> st.SearchStrategy[AgentOptions]:
         st.just("scripted"),
         watchdog_s=st.sampled_from((None, 600.0)),
         idle_watchdog_s=st.sampled_from((None, 30.0)),
-        max_pending_prompts=st.sampled_from((0, 1, 3, 1000)),
-        max_pending_prompt_bytes=st.sampled_from((0, SHORT, 35, 1000)),
-        max_pending_notifications=st.sampled_from((0, 1, 3)),
-        max_pending_notification_bytes=st.sampled_from((0, 10, 1000)),
+        max_pending_prompts=st.sampled_from((0, 1, 3, 3, 1000)),
+        max_pending_prompt_bytes=st.sampled_from((0, SHORT, 35, 1000, 1000)),
+        max_pending_notifications=st.sampled_from((0, 1, 3, 3)),
+        max_pending_notification_bytes=st.sampled_from((0, 10, 1000, 1000)),
         max_tell_results=st.sampled_from((0, 1, 3, 100)),
         max_tell_result_bytes=st.sampled_from((0, 700, 1 << 20)),
     )

@@ -24,11 +24,50 @@ from gen_agent.values import Caller, RequestRef, RuntimeSnapshot, Status, payloa
 from tests.core.rig_agents import DEFAULTS, Called, Endless, RigAgent, Told, as_function
 
 
-class Rig:
+class Trace:
+    """Callbacks, telemetry and effects in order, and what to ask of them."""
+
+    def __init__(self) -> None:
+        self.trace: list[Any] = []
+
+    def all(self, kind: type) -> list[Any]:
+        return [entry for entry in self.trace if isinstance(entry, kind)]
+
+    def called(self, hook: str) -> list[tuple[Any, ...]]:
+        return [entry.args for entry in self.all(Called) if entry.hook == hook]
+
+    def told(self, name: str) -> list[Told]:
+        return [entry for entry in self.all(Told) if entry.name == name]
+
+    def answer(self, by: Any) -> Any:
+        found = [entry for entry in self.all(on.Answer) if entry.by == by]
+        assert len(found) <= 1, "answered twice"
+        if not found:
+            return None
+        return found[0].error if found[0].error is not None else found[0].value
+
+    def asked(self, ref: RequestRef) -> Any:
+        """The answer to an ask or a tell."""
+        kinds = [
+            entry.by[0] for entry in self.all(on.Answer) if isinstance(entry.by, tuple) and entry.by[1] == ref
+        ]
+        return self.answer((kinds[0], ref)) if kinds else None
+
+    def completions(self, ref: RequestRef) -> list[Any]:
+        return [entry.outcome for entry in self.all(on.Complete) if entry.ref == ref]
+
+    def admissions(self, ref: RequestRef) -> list[Any]:
+        return [entry.error for entry in self.all(on.Admit) if entry.ref == ref]
+
+    def started(self) -> list[str]:
+        return [entry.prompt for entry in self.all(on.StartTurn)]
+
+
+class Rig(Trace):
     """One booted machine, unless `boot=False`. Options as of `start_agent`."""
 
     def __init__(self, agent: type[RigAgent] = RigAgent, *, boot: bool = True, **options: Any) -> None:
-        self.trace: list[Any] = []
+        super().__init__()
         self.logged: list[tuple[str, str]] = []
         self.plans: dict[str, list[Callable[..., Any]]] = {}
         self.now = 0.0
@@ -149,43 +188,9 @@ class Rig:
         response = Response(outcome, prompt="?")
         return self.feed(on.TurnEnded(self.tag, response, Sealed.of(response), duration_s=0.5, **more))
 
-    # ---------------------------------------------------------------- what can be seen
-
     @property
     def state(self) -> State:
         return self.machine.state
-
-    def all(self, kind: type) -> list[Any]:
-        return [entry for entry in self.trace if isinstance(entry, kind)]
-
-    def called(self, hook: str) -> list[tuple[Any, ...]]:
-        return [entry.args for entry in self.all(Called) if entry.hook == hook]
-
-    def told(self, name: str) -> list[Told]:
-        return [entry for entry in self.all(Told) if entry.name == name]
-
-    def answer(self, by: Any) -> Any:
-        found = [entry for entry in self.all(on.Answer) if entry.by == by]
-        assert len(found) <= 1, "answered twice"
-        if not found:
-            return None
-        return found[0].error if found[0].error is not None else found[0].value
-
-    def asked(self, ref: RequestRef) -> Any:
-        """The answer to an ask or a tell."""
-        kinds = [
-            entry.by[0] for entry in self.all(on.Answer) if isinstance(entry.by, tuple) and entry.by[1] == ref
-        ]
-        return self.answer((kinds[0], ref)) if kinds else None
-
-    def completions(self, ref: RequestRef) -> list[Any]:
-        return [entry.outcome for entry in self.all(on.Complete) if entry.ref == ref]
-
-    def admissions(self, ref: RequestRef) -> list[Any]:
-        return [entry.error for entry in self.all(on.Admit) if entry.ref == ref]
-
-    def started(self) -> list[str]:
-        return [entry.prompt for entry in self.all(on.StartTurn)]
 
     def model(self) -> Any:
         """The machine's data, for the few facts nobody can ask for."""

@@ -120,11 +120,11 @@ def test_each_monitor_is_taken_once() -> None:
 
 def test_policies_decide_by_reason() -> None:
     """C012, C013: temporary never, transient after anything but an orderly end, permanent always."""
-    for reason, transient in (("killed", True), ("callback_failed", True), ("normal", False), ("shutdown", False),
-                              ("registry_lost", False)):  # fmt: skip
+    orderly = ("normal", "shutdown", "registry_lost")
+    for reason in ("killed", "callback_failed", *orderly):
         restarts = Restarts()
         assert not restarts.allowed("a", "temporary", reason, 0.0)
-        assert restarts.allowed("a", "transient", reason, 0.0) is transient
+        assert restarts.allowed("a", "transient", reason, 0.0) is (reason not in orderly)
         assert restarts.allowed("b", "permanent", reason, 0.0)
 
 

@@ -88,7 +88,7 @@ def test_effects_and_events_hide_what_users_wrote() -> None:
     rig.tell(SECRET, "to")
     rig.end(SECRET)
     rig.call(on.StatusAsked)
-    effects = [entry for entry in rig.trace if type(entry).__module__ == "gen_agent.core.signals"]
+    effects = [entry for entry in rig.trace if type(entry).__module__ == "gen_agent.core.effects"]
     events = [
         on.Asked("by", rig.ref(), SECRET, 6),
         on.Notified(SECRET, 6),

@@ -1,0 +1,201 @@
+"""A client's reach into its system: an endpoint that can be replaced, the supervisor, and who has died.
+
+The law: any exception that breaks off a Thespian call costs the endpoint, which is replaced, and nothing
+else. A supervisor is used only while its process lives. This module knows no call but the supervisor's
+greeting.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from typing import Any
+
+from thespian.actors import ActorSystemException
+
+from gen_agent.actors.endpoint import WOKEN, Endpoint
+from gen_agent.actors.identity import local_process
+from gen_agent.actors.processes import ProcessId
+from gen_agent.actors.watching import Watcher
+from gen_agent.envelopes import Call
+from gen_agent.messages import Reply
+from gen_agent.protocol import SUPERVISOR, SUPERVISOR_CLASS, Hello
+from gen_agent.values import AgentAddress, CallRef, Incarnation
+
+SUPERVISOR_S = 10.0
+"""How long a supervisor has to answer, a new one included."""
+
+GREETING_S = 1.0
+"""How long one greeting may take before the supervisor is looked up anew."""
+
+QUIET_S = 0.01
+"""How long nothing has to come before what was sent by a dead process has all been read."""
+
+_WATCHED = 256
+_REMEMBERED = 10_000
+_SUPERVISOR_KEY = "the supervisor"
+
+
+class Reach:
+    """The part of a line that knows processes; what a line makes of them is in the methods it overrides."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.endpoint = endpoint
+        self._retired: list[Endpoint] = []
+        self._watcher = Watcher()
+        self._watched: OrderedDict[Incarnation, None] = OrderedDict()
+        self._dead: OrderedDict[Incarnation, None] = OrderedDict()
+        self._suspects: deque[Incarnation] = deque()
+        self._supervisor: Any = None
+
+    # ---------------------------------------------------------------- for the line
+
+    def _route(self, message: Any) -> None:
+        raise NotImplementedError
+
+    def _supervisor_gone(self) -> None:
+        raise NotImplementedError
+
+    def _resend(self) -> None:
+        raise NotImplementedError
+
+    def _holders(self) -> frozenset[Incarnation]:
+        raise NotImplementedError
+
+    def _is_asked_about(self, incarnation: Incarnation) -> bool:
+        raise NotImplementedError
+
+    # ---------------------------------------------------------------- the endpoint
+
+    def _guarded(self, use: Callable[[], Any]) -> Any:
+        try:
+            return use()
+        except BaseException:
+            # Thespian's loop is left half-way, with its locks held.
+            self._replace()
+            raise
+
+    def _replace(self) -> None:
+        old, self.endpoint = self.endpoint, self.endpoint.clone()
+        old.mend()
+        self._retired.append(old)
+        self._resend()
+
+    def _post(self, address: Any, message: Any, call: CallRef | None) -> None:
+        self._guarded(lambda: self.endpoint.post(address, message, call))
+
+    def post(self, address: Any, message: Any) -> None:
+        """Send a message that is none of the book's."""
+        self._guarded(lambda: self.endpoint.post(address, message))
+
+    def _read(self, seconds: float) -> Any:
+        """The next message, `WOKEN`, or None; deaths are noted, what is a message is the caller's to
+        route."""
+        message = self._guarded(lambda: self.endpoint.receive(seconds, self._watcher.fileno()))
+        if message is WOKEN:
+            self._on_deaths()
+        return message
+
+    # ---------------------------------------------------------------- the supervisor
+
+    def _find_supervisor(self) -> Any:
+        """The supervisor's address, a new one's if the last is gone; None where there can be none any
+        more."""
+        end = time.monotonic() + SUPERVISOR_S
+        while self._supervisor is None and time.monotonic() < end:
+            try:
+                address = self._guarded(lambda: self.endpoint.create(SUPERVISOR_CLASS, SUPERVISOR))
+            except ActorSystemException:
+                return None
+            who = self._greet(address)
+            if who is not None and self._is_there(who):
+                self._supervisor = address
+        return self._supervisor
+
+    def _greet(self, address: Any) -> Any:
+        """Who answers at that address; None if nobody does. Raises `RuntimeError` for another version's."""
+        hello = Hello()
+        self._post(address, hello, hello.call)
+        try:
+            reply = self._await_greeting(hello)
+        finally:
+            self.endpoint.settled(hello.call)
+        if reply is None:
+            # The admin may not have noticed yet that the last one is gone.
+            time.sleep(QUIET_S)
+            return None
+        if reply.error is not None:
+            raise RuntimeError("this system runs another version of gen_agent: end it and start it anew")
+        return reply.value
+
+    def _await_greeting(self, hello: Hello) -> Reply | None:
+        end = time.monotonic() + GREETING_S
+        while (left := end - time.monotonic()) > 0:
+            message = self._read(left)
+            if isinstance(message, Reply) and message.call == hello.call:
+                return message
+            if message is not None and message is not WOKEN:
+                self._route(message)
+            if hello.call in self.endpoint.failed():
+                return None
+        return None
+
+    def _is_there(self, who: Any) -> bool:
+        process = local_process(who)
+        if not who.pid or process is None:
+            return True
+        self._watcher.remove(_SUPERVISOR_KEY)
+        return self._watcher.add_process(process, _SUPERVISOR_KEY)
+
+    def tell_supervisor(self, message: Call) -> None:
+        """Send the supervisor something without waiting for the answer; nothing if it is gone."""
+        if self._supervisor is not None:
+            self.post(self._supervisor, message)
+
+    # ---------------------------------------------------------------- deaths
+
+    def _alive(self, address: AgentAddress) -> bool:
+        if not self.endpoint.has_processes or address.incarnation in self._dead:
+            return False
+        process = local_process(address.incarnation)
+        return process is None or process.alive()
+
+    def _watch(self, address: AgentAddress) -> None:
+        incarnation = address.incarnation
+        if (
+            not self.endpoint.has_processes
+            or incarnation in self._watcher
+            or self._is_asked_about(incarnation)
+        ):
+            return
+        process: ProcessId | None = local_process(incarnation)
+        if process is None:
+            return
+        if len(self._watched) >= _WATCHED:
+            self._unwatch_idle()
+        if self._watcher.add_process(process, incarnation):
+            self._watched[incarnation] = None
+        else:
+            self._suspects.append(incarnation)
+
+    def _unwatch_idle(self) -> None:
+        for incarnation in self._watched.keys() - self._holders():
+            del self._watched[incarnation]
+            self._watcher.remove(incarnation)
+
+    def _on_deaths(self) -> None:
+        for ready in self._watcher.ready():
+            self._watcher.remove(ready.key)
+            if ready.key == _SUPERVISOR_KEY:
+                self._supervisor = None
+                self._supervisor_gone()
+            elif isinstance(ready.key, Incarnation):
+                del self._watched[ready.key]
+                self._suspects.append(ready.key)
+
+    def _remember_dead(self, incarnation: Incarnation) -> None:
+        if self.endpoint.has_processes:
+            self._dead[incarnation] = None
+            if len(self._dead) > _REMEMBERED:
+                self._dead.popitem(last=False)
