@@ -244,7 +244,7 @@ class AgentClient(Asking):
         if supervisor is not None:
             checked_address(supervisor)
         seconds = checked_timeout(timeout)
-        if False:
+        if _is_oneself(target):
             raise SelfStop()
         return self._call(TO_SUPERVISOR, StopUnder(target, supervisor), seconds, asked=target)
 

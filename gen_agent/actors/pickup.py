@@ -77,9 +77,7 @@ class Fetching:
         except MailboxGone:
             self._mailbox, self._acked = None, 0
             return False
-        if batch is not None:
-            self._unpack(batch)
-        return batch is not None and bool(batch.items)
+        return batch is not None and self._unpack(batch)
 
     def fetch_all(self) -> None:
         """Take everything that has reached the mailbox by now."""
@@ -90,11 +88,13 @@ class Fetching:
         while self._line.strangers:
             self._sort(self._line.strangers.popleft())
 
-    def _unpack(self, batch: Batch) -> None:
+    def _unpack(self, batch: Batch) -> bool:
+        before = self._acked
         for number, item in enumerate(batch.items, batch.first):
             if number > self._acked:
                 self._acked = number
                 self._sort(item.open() if isinstance(item, Sealed) else item)
+        return self._acked > before
 
     def _sort(self, message: Any) -> None:
         if isinstance(message, Down):

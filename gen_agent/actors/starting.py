@@ -152,6 +152,9 @@ class Starting:
     def _seat(self, seed: Seed) -> WorkerSeat | LocalSeat:
         actor, life, household = self._actor, self._actor.life, self._actor.household
         if household is None:
+            actor.reporter.log(
+                "warning", "no processes here: interrupts find nothing, watchdogs are not enforced"
+            )
             return LocalSeat(seed, life.step, self.booted, life.later, actor.reporter.log)
         return WorkerSeat(actor, seed, household, Port(life.feed, self.booted), self.keep)
 

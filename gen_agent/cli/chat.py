@@ -51,8 +51,8 @@ class Chat:
             for event in stream:
                 self._screen.event(event)
         except KeyboardInterrupt:
+            # Leaving the stream's block takes the request back; a second Ctrl-C meanwhile goes through.
             self._screen.note("interrupted")
-            stream.close()
             return False
         return True
 

@@ -14,11 +14,11 @@ import attrs
 
 from gen_agent.core import signals as on
 from gen_agent.core.model import State
-from gen_agent.core.requests import Origin
+from gen_agent.core.requests import Origin, Request
 from gen_agent.errors import GenAgentError
 from gen_agent.testing.simulation_agent import SimAgent
 from gen_agent.testing.simulation_world import World
-from gen_agent.values import Caller, RequestRef, payload_size
+from gen_agent.values import RequestRef, payload_size
 
 
 @attrs.define(eq=False)
@@ -236,15 +236,16 @@ def recount(agent: SimAgent, ledger: Ledger) -> None:
     ledger.require(
         0 <= held.notices.size <= options.max_pending_notification_bytes, "the bytes of notifications"
     )
-    callers: dict[Caller, None] = {}
-    for request in prompts:
-        if request.origin is Origin.ASK and request.caller is not None:
-            callers[request.caller] = None
-    ledger.require(
-        agent.watched.keys() == callers.keys(), "watched callers are not the callers of queued asks"
-    )
+    _recount_callers(agent, ledger, prompts)
     idle = agent.state in (State.IDLE, State.HALTED)
     ledger.require(
         not idle or (held.turn is None and not held.notices), "an idle agent holds a turn or notifications"
     )
     ledger.require(agent.state is not State.IDLE or not prompts, "an idle agent has queued prompts")
+
+
+def _recount_callers(agent: SimAgent, ledger: Ledger, prompts: tuple[Request, ...]) -> None:
+    callers = {
+        request.caller for request in prompts if request.origin is Origin.ASK and request.caller is not None
+    }
+    ledger.require(agent.watched.keys() == callers, "watched callers are not the callers of queued asks")

@@ -158,7 +158,8 @@ def test_a_child_of_a_callback_is_not_waited_for_too_long(stock: Plain, diary: P
     meeting = Meeting(tmp_path / "here")
     agent = stock.start(ending.WithStuckChild, diary=str(diary), meeting=meeting.path, shutdown_s=0.5)
     child = ProcessId.of(int(meeting.wait()))
-    agent.call(StopAgent())
+    # Before anybody else would lose patience with the agent.
+    agent.call(StopAgent(), 4.0)
     assert not child.alive()
 
 

@@ -547,3 +547,24 @@ def test_an_actor_that_raises_is_offered_its_reply_again(base: str) -> None:
 def test_every_call_of_the_client_is_a_call() -> None:
     """What is answered by a Reply is a Call, so that whoever does not know it can say so."""
     assert all(issubclass(kind, Call) for kind in (Hello, Lookup, ListNames, Monitor))
+
+
+@pytest.mark.parametrize("base", ALL)
+def test_an_actor_has_agents_of_its_own(base: str) -> None:
+    """C127: an agent started unsupervised is its actor's child: found by name, stopped through its parent
+    only."""
+    with running(base) as agents, agents.private() as line:
+        boss = Boss(line)
+        boss.do("start_agent", Diary, name="kid", backend="echo", supervised=False)
+        address = boss.got().result()
+        assert agents.whereis("kid") == address
+        assert agents.ask("kid", "hello").text == "echo: hello"
+        with pytest.raises(AgentNotFound):
+            agents.stop("kid")
+        assert agents.status("kid").state == "idle"
+        monitor = agents.monitor("kid")
+        agents.stop("kid", boss.customer, timeout=20)
+        down = agents.receive(timeout=20)
+        assert (down.monitor, down.reason) == (monitor, "shutdown")
+        assert type(boss.got()).__name__ == "ChildActorExited"
+        assert agents.whereis("kid") is None

@@ -71,11 +71,20 @@ def test_a_flood_is_read_in_pieces(ends: tuple[AgentEnd, WorkerEnd]) -> None:
     assert max(reads) * len(body) < 2 * READ_AT_ONCE
 
 
+def test_a_read_stops_at_its_limit(ends: tuple[AgentEnd, WorkerEnd]) -> None:
+    """What is there beyond the limit is left for the next read."""
+    agent, worker = ends
+    for _ in range(3):
+        worker.send_event(dump("x" * 250_000))
+    assert sum(run.count for run in agent.read(1)) == 1
+    assert sum(run.count for run in agent.read(None)) == 2
+
+
 def test_the_end_of_the_worker_is_seen(ends: tuple[AgentEnd, WorkerEnd]) -> None:
     """What a worker said last is read before its end is; sending to it is harmless then."""
     agent, worker = ends
     worker.send(orders.Alive())
-    worker._socket.close()
+    worker._socket.close()  # as the kernel does at its death
     assert agent.read() == [orders.Alive()]
     agent.read()
     assert agent.ended

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -378,3 +381,35 @@ def start_when_free(agents: AgentSystem, name: str) -> AgentAddress:
     monitor = agents.monitor(name)
     agents.receive(lambda message: isinstance(message, Down) and message.monitor == monitor, timeout=5)
     return agents.start_agent(Diary, name=name, backend="echo")
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_a_stream_of_many_events_is_whole_and_in_order(base: str) -> None:
+    """C175, C176: thousands of events arrive in order, none twice, and what was dropped is counted."""
+    count = 5_000
+    with Stage() as stage, running(base) as agents:
+        script = reply(*(str(number) for number in range(count)))
+        address = agents.start_agent(Diary, name="a", max_relay_events=2 * count, **scripted(stage, script))
+        with agents.stream(address, "go", timeout=60) as stream:
+            texts = [event.data["text"] for event in stream if event.kind == "text"]
+        assert stream.dropped_events == 0
+        assert texts == [str(number) for number in range(count)]
+
+
+def test_an_interrupted_start_is_undone(tmp_path: Path) -> None:
+    """Ctrl-C while an agent starts ends its process and frees the name before the exception comes out."""
+    hanging = tmp_path / "pid"
+    with running("genAgentTCPBase") as agents:
+        thread = threading.Thread(target=lambda: _interrupt_when(hanging))
+        thread.start()
+        with pytest.raises(KeyboardInterrupt):
+            agents.start_agent(Diary, name="a", backend="echo", hang=str(hanging), timeout=60)
+        thread.join()
+        assert not os.path.exists(f"/proc/{hanging.read_text()}")
+        assert agents.start_agent(Diary, name="a", backend="echo").name == "a"
+
+
+def _interrupt_when(path: Path) -> None:
+    while not path.exists():
+        threading.Event().wait(0.02)
+    os.kill(os.getpid(), signal.SIGINT)

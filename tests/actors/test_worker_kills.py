@@ -90,6 +90,18 @@ def test_a_killed_agent_takes_its_worker_along(plain: Plain, meeting: Meeting) -
     assert other.call(Ask("hi")).text == "hi"
 
 
+def test_a_killed_worker_is_replaced_before_it_is_needed(stock: Plain, meeting: Meeting) -> None:
+    """After an interrupt the next worker is made at once, and its backend built, before any prompt comes."""
+    agent = stock.start()
+    ref = agent.submit(f"here:{meeting.path} sleep", stock.recorder())
+    killed = int(meeting.wait())
+    agent.call(InterruptRequest(ref))
+    agent.status()
+    successor = worker_of(agent)
+    assert successor.pid != killed
+    assert agent.call(Ask("hi")).terminal.data["pid"] == successor.pid
+
+
 def test_a_late_interrupt_hits_nothing(stock: Plain) -> None:
     """C012 of the edge cases: an interrupt on an idle agent has no effect on the next turn."""
     agent = stock.start()

@@ -196,6 +196,9 @@ def test_leaving_with_ctrl_c(terminal: Terminal) -> None:
     terminal.type("\x03")
     terminal.until("interrupted")
     terminal.until("> ")
+    # What is echoed has been read: from here on the line editor waits, and Ctrl-C reaches it.
+    terminal.type("x")
+    terminal.until("x")
     terminal.type("\x03")
     assert terminal.command.wait(30) == 0
 

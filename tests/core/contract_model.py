@@ -27,8 +27,8 @@ from tests.core.contract_basics import Job, Raised
 from tests.core.contract_turns import Turns
 
 
-class ContractModel(Turns):
-    """Feed it what happens; compare what it `said`, `told` and holds afterwards."""
+class Requests(Turns):
+    """The beginning, prompts, notifications and questions."""
 
     # -------------------------------------------------------------------- the beginning
 
@@ -143,6 +143,10 @@ class ContractModel(Turns):
 
     def unknown(self, by: Any) -> None:
         self.say("answer", by, UnknownRequest())
+
+
+class ContractModel(Requests):
+    """Feed it what happens; compare what it `said`, `told` and holds afterwards."""
 
     # -------------------------------------------------------------------- control (C061-C071)
 

@@ -25,8 +25,8 @@ from tests.core.contract_basics import Job, Raised
 from tests.core.contract_waiting import Waiting
 
 
-class Turns(Waiting):
-    """From admission to outcome."""
+class Beginnings(Waiting):
+    """From admission to a turn."""
 
     started = False
     """Whether a live worker has the prompt of the active turn."""
@@ -107,6 +107,20 @@ class Turns(Waiting):
             self.chain(decision.text, paced=True)
         elif isinstance(decision, Halt):
             self.enter_halt()
+
+    def leave(self, reason: str) -> None:
+        """C109: an orderly end answers every ask; any other leaves it to the monitors."""
+        if reason in ("normal", "shutdown"):
+            waiting = [self.active, self.slot, *self.queue]
+            for job in waiting:
+                if job is not None and job.origin == "ask":
+                    self.say("answer", job.by, AgentTerminated(reason))
+        self.gone = reason
+        self.say("exit", reason)
+
+
+class Turns(Beginnings):
+    """From the worker's last word to what is next, and to the end of it all."""
 
     # -------------------------------------------------------------------- ending a turn (A4)
 
@@ -208,16 +222,6 @@ class Turns(Waiting):
             self.reject_waiting(Draining())
         if not self.busy:
             self.leave("normal")
-
-    def leave(self, reason: str) -> None:
-        """C109: an orderly end answers every ask; any other leaves it to the monitors."""
-        if reason in ("normal", "shutdown"):
-            waiting = [self.active, self.slot, *self.queue]
-            for job in waiting:
-                if job is not None and job.origin == "ask":
-                    self.say("answer", job.by, AgentTerminated(reason))
-        self.gone = reason
-        self.say("exit", reason)
 
     def finish(self) -> None:
         """C047: the active turn is dead, then both terminations, then telemetry; drain calls are answered
