@@ -25,6 +25,7 @@ RINGS: dict[str, str] = {
     "core": "core",
     "actors": "actors",
     "backends": "backends",
+    "otel": "bridges",
     "testing": "testing",
     "cli": "cli",
     "__init__": "door",
@@ -36,6 +37,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "core": {"contracts", "core"},
     "client": {"contracts", "client"},
     "backends": {"contracts", "backends"},
+    "bridges": {"contracts", "bridges"},
     "actors": {"contracts", "core", "client", "actors"},
     "testing": {"contracts", "core", "client", "backends", "actors", "testing"},
     "cli": {"contracts", "client", "actors", "backends", "testing", "cli", "door"},
@@ -47,7 +49,7 @@ DOORS = {("actors", "gen_agent.backends")}
 """Single modules that another ring may import: plug-ins are looked up where they are defined."""
 
 LIBRARIES: dict[str, set[str]] = {
-    "attrs": {"contracts", "core", "client", "actors", "backends", "testing", "cli"},
+    "attrs": {"contracts", "core", "client", "actors", "backends", "bridges", "testing", "cli"},
     "cattrs": {"gen_agent.codec"},
     "thespian": {"actors"},
     "click": {"cli"},
@@ -58,7 +60,7 @@ LIBRARIES: dict[str, set[str]] = {
     "xllamacpp": {"backends"},
     "claude_agent_sdk": {"backends"},
     "codex_cli_bin": {"backends"},
-    "opentelemetry": {"gen_agent.testing.otel"},
+    "opentelemetry": {"bridges"},
     "pytest": {"testing"},
     "hypothesis": {"testing"},
 }

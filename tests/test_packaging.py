@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 TOP = {"setup.cfg", "setup.py", "README.rst", "LICENSE", "tox.ini", "gen_agent", "tests", "examples"}
-EXTRAS = {"cli", "openai", "anthropic", "local", "claude-code", "codex", "otel", "test"}
+EXTRAS = {"cli", "openai", "local", "otel", "test"}
 MADE_BY_TOOLS = {"build", "dist", "gen_agent.egg-info", "__pycache__"}
 
 

@@ -99,6 +99,11 @@ class Reach:
 
     # ---------------------------------------------------------------- the supervisor
 
+    def settle_supervisor(self) -> None:
+        """Have the supervisor made now where it would be the child of whoever asks first, and end with it."""
+        if not self.endpoint.has_processes:
+            self._find_supervisor()
+
     def _find_supervisor(self) -> Any:
         """The supervisor's address, a new one's if the last is gone; None where there can be none any
         more."""

@@ -77,7 +77,7 @@ class WorkerPlace:
             self._bury(self._worker)
 
     def close_session(self, session: Sealed, timeout_s: float | None) -> tuple[bool, str | None] | None:
-        """Have a live, idle worker run `terminate_session` and leave, waiting at most `timeout_s`; then end it.
+        """Have a live, idle worker run `terminate_session` and leave, waiting at most `timeout_s`; end it.
 
         Returns whether it did so in time, and what it raised, by class. None at once where no worker can.
         """

@@ -67,6 +67,7 @@ class AgentSystem(Client):
         self._opened = opened
         try:
             super().__init__(endpoint_of(opened.system), "AgentSystem")
+            self._line.settle_supervisor()
         except BaseException:
             opened.end()
             raise

@@ -17,7 +17,7 @@ __all__ = ["GROUP", "MissingExtra", "UnknownBackend", "backend_names", "resolve"
 GROUP = "gen_agent.backends"
 """The group of entry points that plug-ins register in."""
 
-_EXTRAS = {"openai": "openai", "local": "local", "anthropic": "anthropic"}
+_EXTRAS = {"openai": "openai", "local": "local"}
 
 
 class UnknownBackend(ValueError):

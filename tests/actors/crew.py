@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from thespian.actors import Actor
+from thespian.actors import Actor, ActorExitRequest
 
 from gen_agent import Agent, NoReply, StartError
 from gen_agent.actors.processes import ProcessId, Watched
@@ -112,7 +112,8 @@ class Customer(Actor):
         if isinstance(message, tuple) and message[0] == "do":
             self.boss = sender
             self.send(sender, ("done", self.attempt(*message[1:])))
-        elif self.boss is not None:
+        elif self.boss is not None and not isinstance(message, ActorExitRequest):
+            # At the end of the system there is no boss any more, and who sends to nobody is slow to exit.
             self.send(self.boss, ("got", message))
 
     def attempt(self, method: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:

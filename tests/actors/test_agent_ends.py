@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from thespian.actors import ActorExitRequest
 
+from gen_agent.actors.identity import host
 from gen_agent.actors.processes import ProcessId, Watched
 from gen_agent.errors import AgentTerminated
-from gen_agent.messages import Ask, Drain, InterruptRequest, Notify, StopAgent
+from gen_agent.messages import Ask, Drain, GetSnapshot, InterruptRequest, Notify, StopAgent
+from gen_agent.values import Caller
 from tests.actors import agent_ending as ending
 from tests.actors.agent_rig import (
     ON_STOCK_TOO,
@@ -195,3 +198,21 @@ def test_a_stuck_callback_does_not_outlive_the_signal_for_long(
         process.signal(signal.SIGTERM)
         assert process.wait(10)
         assert follower.wait(5)
+
+
+def test_a_dead_callers_queued_ask_is_dropped(plain: Plain, tmp_path: Path) -> None:
+    """C108: the queued ask of a process that has died is taken out; the running turn goes on."""
+    meeting, program = Meeting(tmp_path / "here"), subprocess.Popen(["sleep", "600"])
+    try:
+        process = ProcessId.of(program.pid)
+        agent = plain.start()
+        agent.submit(f"here:{meeting.path} sleep", plain.recorder())
+        meeting.wait()
+        agent.cast(Ask("hi", caller=Caller(host(), process.pid, process.start_time)))
+        assert agent.call(GetSnapshot()).pending_prompts == 1
+    finally:
+        program.kill()
+        program.wait()
+    while agent.call(GetSnapshot()).pending_prompts:
+        pass
+    assert agent.call(GetSnapshot()).phase == "processing"
