@@ -1,4 +1,4 @@
-"""A turn stuck in C code, holding the interpreter lock, with a tool of its own still running: interrupted all the same.
+"""A turn stuck in C code, holding the interpreter lock, with a tool still running: interrupted all the same.
 
     python examples/blocked_turn.py
 """

@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
-from thespian.actors import Actor
+from thespian.actors import Actor, ActorSystem
 
-from gen_agent import Admission, Agent, AgentClient, AgentSystem, Completion, NoReply, Reply
+import gen_agent.actors  # noqa: F401  # makes the base "genAgentTCPBase" known to Thespian
+from gen_agent import Admission, Agent, AgentClient, Completion, NoReply, Reply
 
 
 class Echoer(Agent):
@@ -46,10 +47,13 @@ class Coordinator(Actor):
 
 
 def main() -> None:
-    with AgentSystem() as agents:
-        coordinator = agents.system.createActor(Coordinator)
-        for answer in agents.system.ask(coordinator, ("go", ["one", "two", "three"]), 30):
+    system = ActorSystem("genAgentTCPBase", transientUnique=True)
+    try:
+        coordinator = system.createActor(Coordinator)
+        for answer in system.ask(coordinator, ("go", ["one", "two", "three"]), 30):
             print(answer)
+    finally:
+        system.shutdown()
 
 
 if __name__ == "__main__":

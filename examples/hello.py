@@ -1,4 +1,4 @@
-"""An agent is a process that owns one conversation: start it, ask it, tell it something and poll for the outcome.
+"""An agent is a process that owns one conversation: start it, ask it, tell it something, poll the outcome.
 
     python examples/hello.py
 """

@@ -14,15 +14,19 @@ PRINTS = {
     "hello.py": ["echo: hello", "echo: and now without waiting", "text usage result", "4 replies kept"],
     "from_an_actor.py": ["echo: one", "echo: two", "echo: three"],
     "plain_thespian.py": ["coder", "echo: hello"],
-    "blocked_turn.py": ["first event: stuck", "interrupt: accepted", "the turn: interrupted", "next turn: answered: still there?"],
+    "blocked_turn.py": [
+        "first event: stuck",
+        "interrupt: accepted",
+        "the turn: interrupted",
+        "next turn: answered: still there?",
+    ],
 }
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in EXAMPLES.glob("*.py")))
 def test_the_example_prints_what_it_promises(name: str, tmp_path: pathlib.Path) -> None:
-    """An example, run from another folder, exits with 0, says nothing on stderr and prints its lines in order."""
-    done = subprocess.run(
-        [sys.executable, str(EXAMPLES / name)], capture_output=True, text=True, timeout=60, cwd=tmp_path, check=False
-    )
+    """An example, run from another folder, exits with 0, is silent on stderr and prints its lines in order."""
+    command = [sys.executable, str(EXAMPLES / name)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=tmp_path, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert [line.strip() for line in done.stdout.splitlines()] == PRINTS[name]

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any, TypeVar
 
+from thespian.actors import ActorSystem
+
 from gen_agent.actors.endpoint import Endpoint, endpoint_of
 from gen_agent.actors.opening import Opened, attach, open_system
 from gen_agent.actors.script_lives import Lives
@@ -90,6 +92,19 @@ class AgentSystem(Client):
     def admin_port(self) -> int | None:
         """The port on which another script can `attach`; None where there is none."""
         return self._opened.admin_port
+
+    @property
+    def actor_system(self) -> ActorSystem:
+        """The Thespian system below, for actors of your own: its `createActor`, `ask`, `tell`.
+
+        It has an endpoint of its own, so that what it receives and what this object receives never mix. The
+        actor's class has to be importable: only a system that this very process started, such as
+        `ActorSystem("genAgentTCPBase")`, knows the classes of a running script. Raises `RuntimeError` after
+        `close`.
+        """
+        if self._guard.closed:
+            raise RuntimeError("this AgentSystem is closed")
+        return self._opened.system
 
     @contextlib.contextmanager
     def private(self) -> Iterator[Client]:

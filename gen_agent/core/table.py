@@ -57,3 +57,7 @@ def _letters(states: Iterable[State]) -> str:
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
     return "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip()
+
+
+if __name__ == "__main__":
+    print(render(), end="")

@@ -47,7 +47,7 @@ class Bridge:
 
     Providers that are not given are the global ones of the process. When an agent of this process terminates
     they are flushed, waiting at most `flush_s` seconds, for an agent's process ends without exit functions; 0
-    leaves that to others. Raises `ValueError` for a `max_open` below 1 or a `flush_s` that nothing can wait for.
+    leaves that to others. Raises `ValueError` for a `max_open` below 1 or a `flush_s` that is no wait.
     """
 
     def __init__(

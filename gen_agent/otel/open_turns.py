@@ -33,7 +33,7 @@ class OpenTurns:
         """Keep a turn; return the one that had to make way: of the same key, or the oldest."""
         with self._lock:
             displaced = self._turns.pop(key, None)
-            if displaced is None and len(self._turns) >= self._limit:
+            if len(self._turns) >= self._limit:
                 displaced = self._turns.pop(next(iter(self._turns)))
             self._turns[key] = turn
             return displaced
