@@ -81,13 +81,18 @@ def emit(name: tuple[str, ...], measurements: Mapping[str, Any], metadata: Mappi
     """
     if not _handlers:
         return
-    measured = dict(measurements)
-    if measured.get("system_time_s", 0) is None:
-        measured["system_time_s"] = time.time()
-    shown, told = MappingProxyType(measured), MappingProxyType(dict(metadata))
+    shown, told = MappingProxyType(timed(measurements)), MappingProxyType(dict(metadata))
     for handler_id, attached in tuple(_handlers.items()):
         if attached.pid == os.getpid() and name[: len(attached.prefix)] == attached.prefix:
             _call(handler_id, attached, name, shown, told)
+
+
+def timed(measurements: Mapping[str, Any]) -> dict[str, Any]:
+    """`measurements`, with a `system_time_s` of None filled in: seconds since the epoch."""
+    measured = dict(measurements)
+    if measured.get("system_time_s", 0) is None:
+        measured["system_time_s"] = time.time()
+    return measured
 
 
 def _call(

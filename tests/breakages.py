@@ -2,8 +2,8 @@
 
     python -m tests.breakages [words of a breakage's rule ...]
 
-Each breakage is applied to a copy of the repository, and the tests it names are run there; the run fails if they
-still pass, or if the line to break is no longer found exactly once. So no test that guards a rule is unable to fail.
+Each breakage is applied to a copy of the repository, and the tests it names are run there; the run fails
+if they still pass, or if the line to break is no longer found exactly once. So what guards a rule can fail.
 """
 
 from __future__ import annotations

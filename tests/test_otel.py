@@ -137,7 +137,11 @@ def test_a_repeated_start_gives_up_the_first_only() -> None:
     rig.tell("start")
     rig.tell("start")
     rig.tell("stop", {"duration_s": 1.0}, attempt=2)
-    assert ["gen_agent.end_lost" in attributes(span) for span in rig.spans] == [True, False]
+    told = [
+        (attributes(span)["gen_agent.attempt"], "gen_agent.end_lost" in attributes(span))
+        for span in rig.spans
+    ]
+    assert told == [(1, True), (2, False)]
     rig.shut_down()
 
 

@@ -14,7 +14,12 @@ from typing import Any
 from gen_agent.sealed import PROTOCOL, Sealed, SealedRun
 
 MESSAGE = 1
+_KINDS = (MESSAGE, SealedRun.EVENT)
 _HEADER = SealedRun.HEADER
+
+
+class NoFrame(ValueError):
+    """What came over a link is no frame of ours: whoever wrote it, this worker can't be understood any more."""
 
 
 def message_frame(message: object) -> bytes:
@@ -58,7 +63,10 @@ class FrameBuffer:
         self._bytes += data
 
     def take(self) -> list[Any]:
-        """What is complete by now, in order: `SealedRun`s of neighbouring events, and messages."""
+        """What is complete by now, in order: `SealedRun`s of neighbouring events, and messages.
+
+        Raises `NoFrame`, after which nothing more can be made of what arrives.
+        """
         found: list[Any] = []
         at = run_from = count = 0
         for start, end, kind in self._frames():
@@ -68,8 +76,7 @@ class FrameBuffer:
                 continue
             if count:
                 found.append(SealedRun(bytes(self._bytes[run_from:at]), count))
-            with memoryview(self._bytes) as whole, whole[start:end] as body:
-                found.append(pickle.loads(body))
+            found.append(self._message(start, end))
             at = run_from = end
             count = 0
         if count:
@@ -77,10 +84,19 @@ class FrameBuffer:
         del self._bytes[:at]
         return found
 
+    def _message(self, start: int, end: int) -> Any:
+        with memoryview(self._bytes) as whole, whole[start:end] as body:
+            try:
+                return pickle.loads(body)
+            except Exception as error:
+                raise NoFrame from error
+
     def _frames(self) -> Iterator[tuple[int, int, int]]:
         at, have, size = 0, len(self._bytes), _HEADER.size
         while have - at >= size:
             length, kind = _HEADER.unpack_from(self._bytes, at)
+            if kind not in _KINDS:
+                raise NoFrame
             start = at + size
             at = start + length
             if have < at:

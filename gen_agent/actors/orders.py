@@ -8,8 +8,6 @@ any process.
 
 from __future__ import annotations
 
-from typing import Any
-
 import attrs
 
 from gen_agent.core.signals import Tag
@@ -90,9 +88,9 @@ class Alive(Wire):
 
 @attrs.frozen(slots=True, repr=False, getstate_setstate=False)
 class Checkpoint(Wire):
-    """The turn offers a session id, and waits for a `CheckpointAnswer`."""
+    """The turn offers a session id (None: something that is no text), and waits for a `CheckpointAnswer`."""
 
-    session_id: Any
+    session_id: str | None
     supported: bool
     session: Sealed | None
 

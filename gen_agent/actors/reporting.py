@@ -31,9 +31,10 @@ class Reporter:
         self, name: tuple[str, ...], measurements: Mapping[str, Any], metadata: Mapping[str, Any]
     ) -> None:
         """Tell the handlers of this process, and the recipient what holds no content (C235). Never raises."""
-        telemetry.emit(name, measurements, metadata)
         if self.recipient is not None and name[: len(telemetry.TURN)] == telemetry.TURN:
+            measurements = telemetry.timed(measurements)
             self.send(self.recipient, TelemetryMessage(name, measurements, metadata))
+        telemetry.emit(name, measurements, metadata)
 
     def log(self, level: str, text: str) -> None:
         """Write a log line under the agent's name and module."""

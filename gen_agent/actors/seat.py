@@ -8,6 +8,7 @@ comes. Whatever still comes from a dead one is thrown away with its link, so not
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import signal
 from collections import deque
@@ -20,6 +21,7 @@ from gen_agent.actors import orders
 from gen_agent.actors.children import CannotCreate
 from gen_agent.actors.handover import ALARM_AFTER_S, Handover, Work
 from gen_agent.actors.household import Household
+from gen_agent.actors.linkframes import NoFrame
 from gen_agent.actors.service import Seed
 from gen_agent.actors.shell import Shell
 from gen_agent.actors.watching import Ready
@@ -157,7 +159,12 @@ class WorkerSeat(WorkerPlace):
             self._read(worker)
 
     def _read(self, worker: WorkerProcess) -> None:
-        self._take(worker, worker.end.read())
+        try:
+            reports = worker.end.read()
+        except NoFrame:
+            self._end(worker, WorkerCrashed("garbage on its link"))
+            return
+        self._take(worker, reports)
         if worker.end.ended and self._worker is worker:
             # Its death follows; a process that lives on without its link is of no use.
             self._actor.watcher.remove(LINK)
@@ -180,10 +187,12 @@ class WorkerSeat(WorkerPlace):
 
     def on_deadline(self) -> None:
         """The worker took too long to attach, to leave, or to die after its link ended."""
-        worker = self._worker
-        if worker is not None:
-            self._bury(worker)
-            self._mourn(worker, WorkerCrashed("no answer"))
+        if self._worker is not None:
+            self._end(self._worker, WorkerCrashed("no answer"))
+
+    def _end(self, worker: WorkerProcess, cause: GenAgentError) -> None:
+        self._bury(worker)
+        self._mourn(worker, cause)
 
     # ---------------------------------------------------------------- making workers
 
@@ -212,8 +221,9 @@ class WorkerSeat(WorkerPlace):
     def _ended(self, worker: WorkerProcess) -> None:
         if self._worker is not worker:
             return
-        # What it said last counts, also when its death is seen first.
-        self._take(worker, worker.end.read(None))
+        # What it said last counts, also when its death is seen first; but for a last word broken off.
+        with contextlib.suppress(NoFrame):
+            self._take(worker, worker.end.read(None))
         if self._worker is worker:
             self._mourn(worker, self._cause(self._bury(worker)))
 

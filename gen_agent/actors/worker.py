@@ -105,7 +105,9 @@ class WorkerActor(Shell):
 
     def _run(self, order: orders.RunTurn, end: WorkerEnd, service: Service) -> orders.Ended:
         def offer(session_id: Any, supported: bool, session: Sealed | None) -> GenAgentError | None:
-            end.send(orders.Checkpoint(session_id, supported, session))
+            # Anything else than text is refused by the agent anyway, which must not open users' values.
+            told = str.__str__(session_id) if isinstance(session_id, str) else None
+            end.send(orders.Checkpoint(told, supported, session))
             answer: orders.CheckpointAnswer = end.receive()
             return answer.error
 
