@@ -1,7 +1,7 @@
-"""The Thespian side of the guardian: starts the admin and the supervisor, and asks the supervisor to shut
-down.
+"""The Thespian side of the guardian: starts the admin and the first supervisor, and asks whichever supervisor
+lives to shut down.
 
-The law: the guardian has an endpoint only while it starts the system and while it ends it, so that nobody
+The law: asking never makes a supervisor; the guardian has an endpoint only while it starts the system and while it ends it, so that nobody
 ever waits for it to listen. Imported only after the guardian has set Thespian's environment. This module must
 not know agents.
 """
@@ -16,11 +16,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from thespian.actors import ActorSystem
+from thespian.system.messages.status import Thespian_StatusReq, Thespian_SystemStatus
 
 from gen_agent.actors.base import GenAgentBase
+from gen_agent.actors.posting import Track
 from gen_agent.actors.processes import ProcessId, children
 from gen_agent.actors.transport import transport_class
-from gen_agent.protocol import SUPERVISOR, Shutdown
+from gen_agent.messages import Reply
+from gen_agent.protocol import SUPERVISOR, Hello, Shutdown
 
 SILENT: Mapping[str, Any] = {"version": 1, "root": {"handlers": [], "level": "CRITICAL"}}
 """Log definitions under which nothing is written: message texts would end up in a log otherwise."""
@@ -74,24 +77,54 @@ class GuardedSystem:
         self._transport = transport_class(key, bind_host=host, die_with_parent=False)
         self._port = port
 
-    def farewell(self) -> Farewell:
+    def farewell(self, *, lost: bool) -> Farewell | FarewellToSuccessor:
         """Ask the supervisor to end all agents, then itself; raises what joining raises if the admin is
-        gone."""
+        gone.
+
+        `lost`: the first one is dead, and its successor, if there is one, is to be found by its name.
+        """
         base = GenAgentBase(self._transport, {"Admin Port": self._port}, start_admin=False)
+        if lost:
+            return FarewellToSuccessor(base)
         base.post(self._address, Shutdown())
-        return Farewell(base)
+        return Farewell(base, self.supervisor)
 
 
 class Farewell:
     """The request to shut down on its way to the supervisor."""
 
-    def __init__(self, base: GenAgentBase) -> None:
+    def __init__(self, base: GenAgentBase, supervisor: ProcessId | None) -> None:
         self._base = base
+        self.supervisor = supervisor
 
-    def left(self, timeout_s: float) -> bool:
+    def arrived(self, timeout_s: float) -> bool:
         """Whether the supervisor has it, or is dead, within that time."""
         return self._base.flush(timeout_s)
 
     def close(self) -> None:
         """Give the endpoint up, whose answers nobody reads: those who send some learn so at once."""
         self._base.transport.close()
+
+
+class FarewellToSuccessor(Farewell):
+    """The request to shut down to a supervisor that clients have made since: found, asked who it is, and
+    asked."""
+
+    def __init__(self, base: GenAgentBase) -> None:
+        super().__init__(base, None)
+        self._hello = Hello()
+        self._greeting: Track | None = None
+        base.post(base.adminAddr, Thespian_StatusReq())
+
+    def arrived(self, timeout_s: float) -> bool:
+        """Whether it has it, is dead, or there is none, within that time."""
+        message = self._base.listen(timeout_s)
+        if isinstance(message, Thespian_SystemStatus):
+            address = message.globalActors.get(SUPERVISOR)
+            if address is None:
+                return True
+            self._greeting = self._base._tx_to_actor(address, self._hello, awaited=False)
+            self._base.post(address, Shutdown())
+        elif isinstance(message, Reply) and message.call == self._hello.call and message.error is None:
+            self.supervisor = ProcessId(message.value.pid, message.value.start_time)
+        return self.supervisor is not None or (self._greeting is not None and self._greeting.failed)

@@ -1,7 +1,7 @@
 """Starting an actor system under a guardian, and ending it: the script's side.
 
 The guardian is a small process of its own, started by `exec`, that starts the Thespian system and ends all of
-it when its owner closes it, exits or is killed. The law: the script is never forked, the key goes through the
+it when its owner closes it, exits or is killed, or when the system's admin or logger dies. The law: the script is never forked, the key goes through the
 private control socket only, and an interrupted start leaves nothing. This module must not know Thespian;
 `guardian_process` is the other side.
 """
@@ -62,7 +62,10 @@ class SystemRequest:
 
 @attrs.frozen
 class SystemInfo:
-    """What a system is: goes from the guardian to the script, and nowhere else."""
+    """What a system is: goes from the guardian to the script, and nowhere else.
+
+    `supervisor` is the first one, of whose successors nobody is told.
+    """
 
     host: str
     port: int
@@ -187,7 +190,7 @@ def _first_words(control: Connection) -> SystemInfo:
         raise TimeoutError(f"the actor system did not start within {START_S:.0f} s")
     try:
         answer = pickle.loads(control.recv_bytes())
-    except EOFError:
+    except (EOFError, ConnectionError):
         raise RuntimeError("the guardian ended before the actor system was up") from None
     if isinstance(answer, SystemInfo):
         return answer
@@ -197,10 +200,13 @@ def _first_words(control: Connection) -> SystemInfo:
 def _converse(control: Connection, request: bytes) -> SystemInfo:
     try:
         control.send_bytes(request)
-    except BrokenPipeError:
+    except ConnectionError:
         raise RuntimeError("the guardian ended before it was told what to start") from None
     info = _first_words(control)
-    control.send_bytes(TAKEN)
+    try:
+        control.send_bytes(TAKEN)
+    except ConnectionError:
+        raise RuntimeError("the actor system ended as soon as it was up") from None
     return info
 
 

@@ -19,10 +19,15 @@ _log = logging.getLogger(__name__)
 
 
 class Farewell(Protocol):
-    """A request to shut down on its way to the supervisor."""
+    """A request to shut down on its way to the supervisor, whichever that is by now."""
 
-    def left(self, timeout_s: float) -> bool:
-        """Whether the supervisor has it, or is dead, within that time."""
+    supervisor: ProcessId | None
+
+    def arrived(self, timeout_s: float) -> bool:
+        """Get on with it for at most that long; whether the supervisor has it, is dead, or there is none.
+
+        Then `supervisor` is the one that has it.
+        """
 
     def close(self) -> None:
         """Give the endpoint up."""
@@ -31,8 +36,8 @@ class Farewell(Protocol):
 class Dismissable(Protocol):
     """A system whose supervisor can be asked to shut down."""
 
-    def farewell(self) -> Farewell:
-        """Ask it."""
+    def farewell(self, *, lost: bool) -> Farewell:
+        """Ask it; `lost` says that the first one is dead, and that its successor is to be found."""
 
 
 def _wait(done: Callable[[], bool], until: float, owner: Watched | None) -> None:
@@ -42,36 +47,47 @@ def _wait(done: Callable[[], bool], until: float, owner: Watched | None) -> None
             return
 
 
-def shut_down(system: Dismissable, supervisor: Watched, owner: Watched | None, bound_s: float) -> None:
-    """Ask the supervisor to end all agents, and wait until it has ended itself, at most `bound_s` seconds."""
-    until = time.monotonic() + bound_s
+def shut_down(system: Dismissable, first: Watched, owner: Watched | None, until: float) -> None:
+    """Ask the supervisor to end all agents, and wait until it has ended itself, at the latest `until`.
+
+    `first` is the supervisor the system began with. Where it is dead the one that lives is asked, if there is
+    one.
+    """
     try:
-        farewell = system.farewell()
+        farewell = system.farewell(lost=first.ended)
     except Exception as failure:
         _log.warning("the system could not be asked to shut down: %s", type(failure).__name__)
         return
     try:
-        _wait(lambda: farewell.left(_LOOK_AGAIN_S), until, owner)
+        _wait(lambda: farewell.arrived(_LOOK_AGAIN_S), until, owner)
     finally:
         farewell.close()
-    _wait(lambda: supervisor.wait(_LOOK_AGAIN_S), until, owner)
+    if farewell.supervisor is not None:
+        _await_end(farewell.supervisor, until, owner)
+
+
+def _await_end(process: ProcessId, until: float, owner: Watched | None) -> None:
+    try:
+        with Watched(process) as watched:
+            _wait(lambda: watched.wait(_LOOK_AGAIN_S), until, owner)
+    except ProcessLookupError:
+        return  # ended and reaped
 
 
 def let_agents_finish(
-    orphans: Orphans, services: Collection[ProcessId], owner: Watched | None, bound_s: float
+    orphans: Orphans, others: Collection[ProcessId], owner: Watched | None, until: float
 ) -> None:
-    """Wait until nothing is below this process but `services`, at most `bound_s` seconds, cleaning up
-    meanwhile.
+    """Wait until nothing is below this process but `others`, at the latest `until`, cleaning up meanwhile.
 
-    For a system whose admin is dead: its supervisor dies with it, agents see that and end by themselves.
+    For agents whose supervisor is dead: they see that and end by themselves.
     """
 
     def finished() -> bool:
-        orphans.clean_up({service.pid for service in services})
+        orphans.clean_up({other.pid for other in others})
         # Who loses a parent becomes our child, so that there is nobody deeper down when there is none.
-        if not other_children(services):
+        if not other_children(others):
             return True
         time.sleep(_LOOK_AGAIN_S / 4)
         return False
 
-    _wait(finished, time.monotonic() + bound_s, owner)
+    _wait(finished, until, owner)

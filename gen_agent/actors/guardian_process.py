@@ -2,7 +2,9 @@
 
 The law: it never receives agent messages, restarts nothing, prints nothing, and whatever ends it short of
 SIGKILL ends everything below it, by identity. (After SIGKILL the kernel does: every process of the system
-dies with its parent.) This module must not load Thespian before Thespian's environment is set.
+dies with its parent.) Admin and logger are vital, the supervisor is not: without it the system lives on, its
+agents end, and the next client that needs one makes a new one. This module must not load Thespian before
+Thespian's environment is set.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import secrets
 import select
 import signal
 import socket
+import time
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -46,7 +49,9 @@ GUARDIAN_CAPABILITY = "gen_agent guardian"
 """Capabilities of a guarded system: which code it runs, which system it is, and its guardian's pid."""
 
 BROKEN_S = 3.0
-"""How long agents may take for their last callbacks when their parent died, in seconds."""
+"""How long agents of a broken system may take for their last callbacks, and how long any fork that lost its
+parent may take to begin to end, in seconds.
+"""
 
 ORPHANS_S = 2.0
 SOON_S = 0.1
@@ -120,7 +125,8 @@ class Guardian:
             self.info = self._start(request, listening, key)
             self.desk = ServiceDesk(directory)
             self._wake = _wake_on_signals()
-            self.vital = [Watched(one) for one in (self.info.admin, self.info.logger, self.info.supervisor)]
+            self.vital = [Watched(one) for one in (self.info.admin, self.info.logger)]
+            self._supervisor = Watched(self.info.supervisor)
         except BaseException:
             self._files.remove()
             raise
@@ -138,9 +144,9 @@ class Guardian:
             GUARDIAN_CAPABILITY: os.getpid(),
         }
         self.system = GuardedSystem(key, listening, capabilities, request.log_defs, request.supervisor)
-        vital = (self.system.admin, self.system.logger, self.system.supervisor)
+        processes = (self.system.admin, self.system.logger, self.system.supervisor)
         directory = str(self._files.directory)
-        return SystemInfo(host, port, key, nonce, directory, ProcessId.of(os.getpid()), *vital)
+        return SystemInfo(host, port, key, nonce, directory, ProcessId.of(os.getpid()), *processes)
 
     def watch(self) -> Cause:
         """Serve and clean up until there is a cause to end."""
@@ -177,18 +183,21 @@ class Guardian:
         return Cause.BROKEN if any(process.ended for process in self.vital) else None
 
     def _clean_up(self) -> float:
-        """Reap the dead and end what a killed agent left; services stay. When to look again, in seconds."""
+        """Reap the dead and end what killed agents left; services stay, and so do agents that lost their
+        supervisor until they have ended. When to look again, in seconds.
+        """
         waiting = self._orphans.clean_up({self.info.admin.pid, *self.desk.pids()})
         return SOON_S if waiting else ORPHANS_S
 
     def end(self, cause: Cause) -> None:
         """End everything; orderly for a bounded time unless the owner has left."""
         if cause is Cause.CLOSED:
-            shut_down(self.system, self.vital[-1], self.owner, self.shutdown_s)
+            self._shut_down()
         elif cause is Cause.BROKEN:
             self.info.admin.signal(signal.SIGKILL)
-            services = {ProcessId.of(pid) for pid in self.desk.pids()}
-            let_agents_finish(self._orphans, services, self.owner, min(BROKEN_S, self.shutdown_s))
+            services = self._services()
+            until = time.monotonic() + min(BROKEN_S, self.shutdown_s)
+            let_agents_finish(self._orphans, services, self.owner, until)
         # As long as the admin lives nobody else has this port, and so no other key file is in the place.
         self._files.remove()
         self.desk.close()
@@ -197,6 +206,16 @@ class Guardian:
             _log.error("%d processes could not be killed", len(left))
         with contextlib.suppress(OSError):  # nobody may be there any more to hear it
             self._control.send_bytes(GONE)
+
+
+    def _services(self) -> set[ProcessId]:
+        return {ProcessId.of(pid) for pid in self.desk.pids()}
+
+    def _shut_down(self) -> None:
+        until = time.monotonic() + self.shutdown_s
+        shut_down(self.system, self._supervisor, self.owner, until)
+        # Agents of a supervisor that was lost shortly before may still be at their last callbacks.
+        let_agents_finish(self._orphans, {self.info.admin, *self._services()}, self.owner, until)
 
 
 def _wake_on_signals() -> int:

@@ -17,7 +17,7 @@ from gen_agent.actors.children import living_children
 from gen_agent.actors.farewell import end_session
 from gen_agent.actors.internal import Ending
 from gen_agent.actors.processes import children, kill_children, kill_tree
-from gen_agent.actors.settling import bound_exit
+from gen_agent.actors.settling import bound_exit, say_it_ends
 from gen_agent.core import signals
 from gen_agent.messages import Reply
 
@@ -43,6 +43,7 @@ class Leaving:
         self._due = None if shutdown_s is None else time.monotonic() + shutdown_s
         if self._actor.has_processes:
             bound_exit(None if shutdown_s is None else shutdown_s + LINGER_S)
+            say_it_ends()
 
     def _left(self) -> float | None:
         return None if self._due is None else max(0.0, self._due - time.monotonic())

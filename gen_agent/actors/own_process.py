@@ -18,6 +18,9 @@ PR_SET_PDEATHSIG = 1
 PR_SET_NAME = 15
 PR_SET_CHILD_SUBREAPER = 36
 
+ENDING = "gen_agent ends"
+"""The title of a process that ends by itself and has had the kernel bound the time it takes."""
+
 MAX_DESCRIPTORS = 65_536
 """The soft limit `raise_descriptor_limit` stops at: tools that walk every possible descriptor stay usable."""
 

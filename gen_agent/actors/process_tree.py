@@ -185,6 +185,15 @@ def descendants(pid: int) -> tuple[ProcessId, ...]:
     return tuple(process for process in found if process.alive())
 
 
+def has_title(process: ProcessId, title: str) -> bool:
+    """Whether a process has given itself that title (see `set_title`); False if it is gone."""
+    try:
+        with open(f"/proc/{process.pid}/comm", "rb") as file:
+            return file.read().rstrip(b"\n") == title.encode() and process.alive()
+    except OSError:
+        return False
+
+
 def _image(pid: int) -> bytes | None:
     try:
         with open(f"/proc/{pid}/auxv", "rb") as file:

@@ -15,6 +15,7 @@ import time
 from collections.abc import Collection
 
 from gen_agent.actors.own_process import (
+    ENDING,
     become_subreaper,
     close_descriptors,
     die_with_parent,
@@ -24,9 +25,17 @@ from gen_agent.actors.own_process import (
     reset_signals,
     set_title,
 )
-from gen_agent.actors.process_tree import ProcessId, Watched, children, descendants, runs_another_program
+from gen_agent.actors.process_tree import (
+    ProcessId,
+    Watched,
+    children,
+    descendants,
+    has_title,
+    runs_another_program,
+)
 
 __all__ = [
+    "ENDING",
     "ProcessId",
     "Watched",
     "become_subreaper",
@@ -34,6 +43,7 @@ __all__ = [
     "close_descriptors",
     "descendants",
     "die_with_parent",
+    "has_title",
     "kill_children",
     "kill_tree",
     "open_descriptors",

@@ -16,10 +16,19 @@ from thespian.actors import Actor
 
 from gen_agent.actors.children import transport_descriptors
 from gen_agent.actors.internal import Begin
-from gen_agent.actors.processes import become_subreaper, close_descriptors, die_with_parent
+from gen_agent.actors.processes import (
+    ENDING,
+    become_subreaper,
+    close_descriptors,
+    die_with_parent,
+    set_title,
+)
 
 TERM_S = 2
 """How long after a termination signal the kernel ends an agent that has not begun to end, in seconds."""
+
+
+_ORDINARY = "gen_agent fork"
 
 
 def settle_in(actor: Actor, begin: Begin) -> None:
@@ -40,6 +49,14 @@ def _take_terminate_as_exit() -> None:
 
     if callable(thespians):
         signal.signal(signal.SIGTERM, on_terminate)
+
+
+def say_it_ends() -> None:
+    """Let whoever takes in orphans see that this process ends by itself; its forks do not say so of
+    themselves.
+    """
+    os.register_at_fork(after_in_child=lambda: set_title(_ORDINARY))
+    set_title(ENDING)
 
 
 def bound_exit(seconds: float | None) -> None:

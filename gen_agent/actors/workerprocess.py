@@ -19,6 +19,7 @@ from gen_agent.actors.children import CannotCreate, Child, create_child, forget_
 from gen_agent.actors.household import Household
 from gen_agent.actors.internal import Attach
 from gen_agent.actors.link import AgentEnd, socket_pair
+from gen_agent.actors.linkframes import NoFrame
 from gen_agent.actors.processes import ProcessId, kill_children, kill_tree
 from gen_agent.actors.service import Seed
 from gen_agent.actors.shell import Shell
@@ -109,11 +110,12 @@ class WorkerProcess:
                 return None
             ready = self.actor.watcher.wait_for((LINK, DEATH), left)
             self.flush()
-            closed = [report for report in self.end.read() if isinstance(report, orders.Closed)]
-            if closed:
-                return closed[0]
-            if DEATH in ready:
+            try:
+                closed = [report for report in self.end.read() if isinstance(report, orders.Closed)]
+            except NoFrame:
                 return None
+            if closed or DEATH in ready:
+                return closed[0] if closed else None
         return None
 
 

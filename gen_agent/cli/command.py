@@ -59,7 +59,7 @@ def chat(
     screen = (JsonScreen if as_json else TextScreen)(sys.stdout, sys.stderr)
     given = dict(options) if system is None else {**dict(options), "system": system}
     if prompt is None and not sys.stdin.isatty():
-        prompt = sys.stdin.read()
+        prompt = sys.stdin.read().rstrip("\n")
     if prompt is not None and not prompt.strip():
         raise click.UsageError("there is no prompt")
     try:

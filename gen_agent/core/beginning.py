@@ -24,8 +24,8 @@ def run_began(m: Model, event: RunBegan) -> None:
     if failure is None:
         m.state = State.IDLE
     elif failure.refused is not None:
-        reason = failure.refused.fields.get("reason")
-        stop(m, "pre_run_failed", (reason if isinstance(reason, str) else type(reason).__name__,))
+        # The reason is the user's own text, and what monitors see holds none of that (C220).
+        stop(m, "pre_run_failed", (failure.name,))
     elif failure.kind == "bad_return":
         stop(m, "pre_run_invalid")
     else:

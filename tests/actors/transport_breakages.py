@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.breakages import Breakage
+from tests.breakage import Breakage
 
 _FRAMES = "gen_agent/actors/frames.py"
 _INBOX = "gen_agent/actors/inbox.py"

@@ -80,7 +80,7 @@ def test_calls_wait_for_pre_run() -> None:
 @pytest.mark.parametrize(
     ("does", "reason", "detail"),
     [
-        (StartError("no disk"), "pre_run_failed", ("no disk",)),
+        (StartError("no disk"), "pre_run_failed", ("StartError",)),
         (ValueError("secret"), "pre_run_crashed", ("ValueError",)),
         (lambda state: None, "pre_run_invalid", ()),
     ],

@@ -63,7 +63,8 @@ def test_what_an_overload_says() -> None:
 def test_exact_fit() -> None:
     """C149: an exact fit is accepted, one byte more is not, and count is checked before bytes."""
     rig = rig_in("P", max_pending_prompt_bytes=5, max_pending_prompts=2)
-    assert rig.asked(rig.tell("hello")) is not None
+    fitting = rig.tell("hello")
+    assert rig.asked(fitting) == fitting
     assert rig.asked(rig.tell("x")).limit == "bytes"
     rig = rig_in("P", max_pending_prompt_bytes=5)
     assert rig.asked(rig.tell("hello!")).limit == "bytes"
@@ -111,7 +112,8 @@ def test_room_returns() -> None:
     rig = rig_in("P", max_pending_prompts=1, max_pending_notifications=1)
     first = rig.tell("one")
     rig.call(on.CancelRequested, first)
-    assert rig.asked(rig.tell("two")) is not None
+    second = rig.tell("two")
+    assert rig.asked(second) == second
     rig.notify("e")
     rig.feed(on.InterruptAsked())
     rig.notify("f", by="me")

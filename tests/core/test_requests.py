@@ -133,7 +133,8 @@ def test_cancel_is_complete_when_answered() -> None:
         "agent": "n", "ref": ref, "attempt": 1, "origin": "tell", "reason_kind": "caller_cancelled",
     }  # fmt: skip
     assert rig.poll(ref) == Cancelled()
-    assert rig.asked(rig.tell("next")) is not None
+    following = rig.tell("next")
+    assert rig.asked(following) == following
     assert rig.snapshot().pending_prompts == 1
 
 

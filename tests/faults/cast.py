@@ -177,7 +177,7 @@ def _links() -> list[int]:
 def _lie(_: str) -> None:
     """Write into the link what is no frame of ours."""
     for descriptor in _links():
-        os.write(descriptor, b"\x05\x00\x00\x00\x01rubbish" * 100)
+        os.write(descriptor, b"rubbish" * 100)
 
 
 def _answer_after_death(_: str) -> None:

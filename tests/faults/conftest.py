@@ -1,0 +1,30 @@
+"""Systems for faults that a system survives: one for all tests of a file, warm, so that what a test leaves shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gen_agent.actors.system import AgentSystem
+from gen_agent.backends.stage import Stage
+from tests.faults.cast import Faulty, Witness
+
+OWN, STOCK = "genAgentTCPBase", "multiprocTCPBase"
+
+
+@pytest.fixture(scope="module", params=[OWN, pytest.param(STOCK, marks=pytest.mark.faults)])
+def agents(
+    request: pytest.FixtureRequest, private_runtime_dir: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[AgentSystem]:
+    """A system that has a mailbox and whatever it keeps of an agent that has ended."""
+    journal = tmp_path_factory.mktemp("warm") / "journal"
+    with AgentSystem(request.param) as agents, Stage() as stage:
+        for backend in ("echo", Faulty):
+            forward = {} if backend == "echo" else {"stage": stage.address, "journal": str(journal)}
+            agents.start_agent(Witness, name="victim", backend=backend, forward=forward)
+            ref = agents.tell_with_completion("victim", "warm")
+            assert agents.completion(ref, timeout=30).result().text.endswith("warm")
+            agents.stop("victim", timeout=30)
+        yield agents

@@ -1,0 +1,148 @@
+"""Deaths while something is being made: an agent, its first worker, a worker's successor."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gen_agent import AgentNotFound, GenAgentError, Interrupted, WorkerUnavailable
+from gen_agent.actors.processes import ProcessId, Watched, children
+from gen_agent.actors.system import AgentSystem
+from gen_agent.backends.stage import Stage
+from tests.faults.cast import Faulty, Witness
+from tests.faults.scene import ASKED, PATIENCE_S, QUEUED, Scene, kill, scene
+
+
+class Starting(threading.Thread):
+    """A start in a thread with a client of its own, held while its backend is built."""
+
+    def __init__(self, agents: AgentSystem, tmp_path: Path, stage: Stage) -> None:
+        super().__init__()
+        flag = tmp_path / "slow"
+        flag.touch()
+        forward = {"stage": stage.address, "journal": str(tmp_path / "journal"), "start": str(flag)}
+        self._agents, self._forward = agents, forward
+        self.outcome: Any = None
+        self.start()
+        self.worker = ProcessId.of(stage.wait_blocked("building", PATIENCE_S))
+        flag.unlink()
+
+    def run(self) -> None:
+        with self._agents.private() as client:
+            try:
+                self.outcome = client.start_agent(
+                    Witness, name="victim", backend=Faulty, forward=self._forward, timeout=PATIENCE_S
+                )
+            except GenAgentError as error:
+                self.outcome = error
+
+    def ended(self) -> Any:
+        """Wait for the end."""
+        self.join(2 * PATIENCE_S)
+        return self.outcome
+
+
+@pytest.fixture
+def stage() -> Iterator[Stage]:
+    with Stage() as stage:
+        yield stage
+
+
+def agent_above(worker: ProcessId) -> ProcessId:
+    """The agent that has forked a worker."""
+    with open(f"/proc/{worker.pid}/stat") as file:
+        return ProcessId.of(int(file.read().rpartition(")")[2].split()[1]))
+
+
+def works(agents: AgentSystem, stage: Stage, tmp_path: Path) -> None:
+    """The name is free, and the next start serves."""
+    with pytest.raises(AgentNotFound):
+        agents.status("victim", timeout=PATIENCE_S)
+    forward = {"stage": stage.address, "journal": str(tmp_path / "journal")}
+    agents.start_agent(Witness, name="victim", backend=Faulty, forward=forward)
+    assert agents.ask("victim", "hello", timeout=PATIENCE_S).text == "hello"
+    agents.stop("victim", timeout=PATIENCE_S)
+
+
+@pytest.mark.parametrize("who", ["worker", "agent"])
+def test_a_death_during_a_start_is_the_starts_error(
+    who: str, agents: AgentSystem, stage: Stage, tmp_path: Path
+) -> None:
+    """C017: the start fails at once, its processes are gone and its name is free."""
+    starting = Starting(agents, tmp_path, stage)
+    victim = starting.worker if who == "worker" else agent_above(starting.worker)
+    with Watched(starting.worker) as worker:
+        kill(victim, signal.SIGKILL)
+        assert isinstance(starting.ended(), GenAgentError)
+        assert worker.wait(PATIENCE_S)
+    works(agents, stage, tmp_path)
+
+
+def replaced(there: Scene, tmp_path: Path) -> ProcessId:
+    """Have the worker die, and its successor held while its backend is built; return the successor."""
+    (tmp_path / "slow").touch()
+    kill(there.worker, signal.SIGKILL)
+    successor = ProcessId.of(there.stage.wait_blocked("building", PATIENCE_S))
+    (tmp_path / "slow").unlink()
+    return successor
+
+
+def test_a_death_while_being_replaced_costs_one_more_turn(agents: AgentSystem, tmp_path: Path) -> None:
+    """C137: the turn that waited for the successor is WorkerUnavailable; those behind it run in the next one."""
+    with scene(agents, tmp_path, forward={"start": str(tmp_path / "slow")}) as there:
+        kill(replaced(there, tmp_path), signal.SIGKILL)
+        outcomes = there.outcomes()
+        assert outcomes["first"].code == "task_crashed"
+        assert outcomes["second"] == WorkerUnavailable("SIGKILL")
+        assert (outcomes["third"], outcomes[ASKED]) == ("third", ASKED)
+        there.end_alive()
+
+
+def test_a_turn_that_waits_for_a_worker_can_be_interrupted(agents: AgentSystem, tmp_path: Path) -> None:
+    """C119, C120: the successor being made goes as well, and the rest runs in another."""
+    with scene(agents, tmp_path, forward={"start": str(tmp_path / "slow")}) as there:
+        successor = replaced(there, tmp_path)
+        told = agents.interrupt_request(there.address, there.refs["second"], timeout=PATIENCE_S)
+        assert (told, successor.alive()) == ("accepted", False)
+        outcomes = there.outcomes()
+        assert outcomes["second"] == Interrupted()
+        assert (outcomes["third"], outcomes[ASKED]) == ("third", ASKED)
+        there.end_alive()
+
+
+def test_an_agent_stops_while_its_worker_is_being_replaced(agents: AgentSystem, tmp_path: Path) -> None:
+    """C071: a stop does not wait for a worker that is being made."""
+    with scene(agents, tmp_path, forward={"start": str(tmp_path / "slow")}) as there:
+        with Watched(replaced(there, tmp_path)) as successor:
+            agents.stop("victim", timeout=PATIENCE_S)
+            assert successor.ended
+        there.end_dead("shutdown")
+
+
+def test_a_worker_killed_idle_costs_nothing(agents: AgentSystem, tmp_path: Path) -> None:
+    """Killed again and again between turns: every turn runs, once, and the session goes on."""
+    with scene(agents, tmp_path, None) as there:
+        for number in range(10):
+            response = agents.ask(there.address, f"turn{number}", timeout=PATIENCE_S)
+            assert response.terminal.data["turns"] == number + 1
+            (worker,) = children(there.address.incarnation.pid)
+            if number % 2:
+                kill(worker, signal.SIGKILL)
+            else:
+                worker.signal(signal.SIGKILL)  # the next prompt and the news of the death race
+        there.end_alive()
+
+
+def test_a_dead_callers_ask_is_dropped_and_others_are_not(agents: AgentSystem, tmp_path: Path) -> None:
+    """C107, C108: the thread that asks lives in this process, so its timed out ask still runs, once."""
+    with scene(agents, tmp_path) as there, agents.private() as impatient:
+        with pytest.raises(GenAgentError, match="call_timeout"):
+            impatient.ask(there.address, "late", timeout=0.1)
+        there.release()
+        assert there.outcomes() == {name: name for name in ("first", *QUEUED)}
+        there.end_alive()
