@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 
 from gen_agent.envelopes import Call
-from gen_agent.values import CallRef, Incarnation, Name
+from gen_agent.values import CallRef, Incarnation, MonitorRef, Name
 
 SUPERVISOR = "gen_agent.supervisor"
 """The global name of the supervisor of one actor system."""
@@ -65,6 +65,17 @@ class WhyDown(Call):
     """
 
     whom: Incarnation
+
+
+@attrs.frozen(slots=True, repr=False, getstate_setstate=False)
+class Inherit(Call):
+    """Take over a monitor from the supervisor before you, which is dead: its `Down` says registry_lost, when
+    the agent has ended.
+    """
+
+    target: Any
+    ref: MonitorRef
+    recipient: Any
 
 
 @attrs.frozen(slots=True, repr=False, getstate_setstate=False)

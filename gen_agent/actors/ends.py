@@ -12,10 +12,11 @@ import attrs
 
 from gen_agent.actors.births import Births, Host
 from gen_agent.actors.internal import Ending, StopNow
+from gen_agent.actors.legacy import Legacy, down
 from gen_agent.core.directory import Directory, Ended, Entry, Monitors, Phase, Restarts, Watch
-from gen_agent.messages import Demonitor, Down, Monitor, StartAgent
-from gen_agent.targets import incarnation_of
-from gen_agent.values import AgentAddress, CallRef, Incarnation, is_address, mint
+from gen_agent.messages import Demonitor, Monitor, StartAgent
+from gen_agent.protocol import Inherit
+from gen_agent.values import AgentAddress, CallRef, Incarnation, mint
 
 GRACE_S = 0.02
 """How long an ended process' announcement may still be on its way."""
@@ -50,6 +51,7 @@ class Ends:
         self._restarts = Restarts()
         self._limits: dict[int, float | None] = {}
         self._closing = False
+        self._legacy = Legacy(host, births.new_token)
 
     def _end(self, token: int) -> _End:
         return self._ends.setdefault(token, _End())
@@ -89,12 +91,13 @@ class Ends:
 
     def why(self, whom: Incarnation, sender: Any, call: CallRef) -> None:
         """Answer how an incarnation ended, once it has."""
-        entry = self._directory.incarnation(whom)
+        entry, ended = self._directory.incarnation(whom), self._directory.ended(whom)
         if entry is not None:
             self._end(entry.token).curious.append((sender, call))
-            return
-        ended = self._directory.ended(whom) or Ended("noproc")
-        self._host.answer(sender, call, (ended.reason, ended.detail))
+        elif ended is not None:
+            self._host.answer(sender, call, (ended.reason, ended.detail))
+        else:
+            self._legacy.why(whom, sender, call)
 
     # ---------------------------------------------------------------- happening
 
@@ -114,7 +117,7 @@ class Ends:
 
     def died(self, token: int) -> None:
         """The process of an agent is gone."""
-        if self._births.died(token):
+        if self._births.died(token) or self._legacy.died(token):
             return
         end = self._end(token)
         end.process_gone = True
@@ -148,7 +151,7 @@ class Ends:
             last = None if end.announced is None else dict(end.announced.last_deliveries)
             for watch in self._monitors.take(entry.address.incarnation):
                 delivery = None if last is None else last.get(str(watch.recipient), 0)
-                self._host.send(watch.recipient, _down(watch, ended, delivery))
+                self._host.send(watch.recipient, down(watch, ended, delivery))
         for sender, call in end.waiting:
             self._host.answer(sender, call)
         for sender, call in end.curious:
@@ -170,31 +173,19 @@ class Ends:
         recipient = recipient.actor if isinstance(recipient, AgentAddress) else recipient
         entry = self._directory.whom(message.target)
         if entry is None or entry.address is None:
-            self._nobody(message, recipient)
+            self._legacy.monitor(message.target, message.ref, recipient, "noproc")
         else:
             self._monitors.add(Watch(message.ref, recipient, entry.address))
 
-    def _nobody(self, message: Monitor, recipient: Any) -> None:
-        target = message.target
-        known = target if isinstance(target, AgentAddress) else None
-        name = known.name if known is not None else None if is_address(target) else target
-        address = target if is_address(target) else None
-        down = Down(message.ref, address, name, "noproc", incarnation=incarnation_of(known))
-        self._host.send(recipient, down)
+    def inherit(self, message: Inherit) -> None:
+        """Take over a monitor of the supervisor before this one; of an agent that is gone it was the end."""
+        entry = self._directory.whom(message.target) if isinstance(message.target, AgentAddress) else None
+        if entry is not None and entry.address is not None:
+            self._monitors.add(Watch(message.ref, message.recipient, entry.address))
+        else:
+            self._legacy.monitor(message.target, message.ref, message.recipient, "registry_lost")
 
     def demonitor(self, message: Demonitor) -> None:
         """Forget a monitor: no `Down` of it is sent any more."""
         self._monitors.drop(message.ref)
-
-
-def _down(watch: Watch, ended: Ended, delivery: int | None) -> Down:
-    address = watch.address
-    return Down(
-        watch.ref,
-        address,
-        address.name,
-        ended.reason,
-        ended.detail,
-        incarnation=address.incarnation,
-        delivery=delivery,
-    )
+        self._legacy.demonitor(message.ref)

@@ -1,9 +1,9 @@
 """The Thespian side of the guardian: starts the admin and the first supervisor, and asks whichever supervisor
 lives to shut down.
 
-The law: asking never makes a supervisor; the guardian has an endpoint only while it starts the system and while it ends it, so that nobody
-ever waits for it to listen. Imported only after the guardian has set Thespian's environment. This module must
-not know agents.
+The law: asking never makes a supervisor. The guardian has an endpoint only while it starts the system and
+while it ends it, so that nobody ever waits for it to listen. Imported only after the guardian has set
+Thespian's environment. This module must not know agents.
 """
 
 from __future__ import annotations

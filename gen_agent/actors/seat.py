@@ -120,10 +120,17 @@ class WorkerSeat(WorkerPlace):
 
     def _give(self, work: Work) -> None:
         self._work.waiting = work
-        if self._worker is None:
+        worker = self._worker
+        if worker is None:
             self._replace()
-        elif self._worker.phase is Phase.READY:
-            self._work.give(self._worker)
+        elif worker.phase is not Phase.READY:
+            return
+        elif worker.end.is_over():
+            # It died since, and the news of it comes behind the work: the turn has not begun, its successor's
+            # it is.
+            self._ended(worker)
+        else:
+            self._work.give(worker)
 
     def answer_checkpoint(self, effect: signals.AnswerCheckpoint) -> None:
         """Let the worker go on from its checkpoint."""

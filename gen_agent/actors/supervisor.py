@@ -3,7 +3,8 @@ monitors.
 
 The law: it never runs, loads or opens anything of a user's, never waits, and answers every call. What it
 knows of agents is `core.directory`; starts are `births`, ends are `ends`. Agents with another parent register
-here, and their processes are watched like those of our own.
+here, and their processes are watched like those of our own. When it dies its agents end with registry_lost,
+and the next one that a client makes knows none of them, but tells their ends to whoever asks.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from gen_agent.messages import Demonitor, Monitor, Reply, StartAgent, StopAgent
 from gen_agent.protocol import (
     Abandon,
     Hello,
+    Inherit,
     IsAlive,
     ListNames,
     Lookup,
@@ -138,6 +140,7 @@ class SupervisorActor(SupervisorHost):
             Register: self._register,
             Monitor: self._monitor,
             Demonitor: self._demonitor,
+            Inherit: self._inherit,
             StopAgent: lambda message, sender: self._stop(message.target, None, message.call, sender),
             StopUnder: lambda message, sender: self._stop(
                 message.target, message.supervisor, message.call, sender
@@ -242,6 +245,10 @@ class SupervisorActor(SupervisorHost):
 
     def _monitor(self, message: Monitor, sender: Any) -> None:
         self._ends.monitor(message, sender)
+        self.answer(sender, message.call, message.ref)
+
+    def _inherit(self, message: Inherit, sender: Any) -> None:
+        self._ends.inherit(message)
         self.answer(sender, message.call, message.ref)
 
     def _demonitor(self, message: Demonitor, sender: Any) -> None:
