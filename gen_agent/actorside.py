@@ -10,8 +10,6 @@ This module knows no Thespian: an actor is something with `send`, `createActor` 
 from __future__ import annotations
 
 import itertools
-import os
-import socket
 import time
 from collections import OrderedDict, deque
 from datetime import timedelta
@@ -20,15 +18,17 @@ from typing import Any
 import attrs
 
 from gen_agent.callbook import CallBook
-from gen_agent.envelopes import Call, Cast
+from gen_agent.envelopes import Call, Cast, Envelope
 from gen_agent.errors import CallTimeout
-from gen_agent.messages import Down, Monitor, Reply, StartAgent
+from gen_agent.messages import Down, Reply, StartAgent
 from gen_agent.ordering import DELIVERIES, Ordering
-from gen_agent.protocol import SUPERVISOR, SUPERVISOR_CLASS, Abandon, Hello
+from gen_agent.oversight import Bounded, Oversight
+from gen_agent.protocol import Abandon
+from gen_agent.soundness import is_sound
 from gen_agent.targets import TO_SUPERVISOR
-from gen_agent.values import AgentAddress, Caller, CallRef, Incarnation, MonitorRef
+from gen_agent.values import AgentAddress, CallRef, Incarnation, MonitorRef
+from gen_agent.whereabouts import running, this_caller
 
-_REMEMBERED = 10_000
 _RETRIES_KEPT = 16
 
 
@@ -37,38 +37,6 @@ class _Alarm:
     """The payload of our wakeups."""
 
     number: int
-
-
-class _Bounded(OrderedDict[Any, None]):
-    """The last of many."""
-
-    def add(self, key: Any) -> None:
-        """Remember one more."""
-        self[key] = None
-        if len(self) > _REMEMBERED:
-            self.popitem(last=False)
-
-
-def running(who: Caller | Incarnation) -> bool:
-    """Whether that process runs, as far as this machine can tell: processes of other machines do."""
-    if who.host != socket.gethostname() or not who.pid:
-        return True
-    try:
-        with open(f"/proc/{who.pid}/stat", "rb") as file:
-            fields = file.read().rpartition(b")")[2].split()
-    except (FileNotFoundError, ProcessLookupError):
-        return not os.path.isdir("/proc/self")
-    return int(fields[19]) == who.start_time and fields[0] not in (b"Z", b"X")
-
-
-def _this_process() -> Caller:
-    pid = os.getpid()
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            started = int(file.read().rpartition(b")")[2].split()[19])
-    except FileNotFoundError:
-        started = 0
-    return Caller(socket.gethostname(), pid, started)
 
 
 class Sending:
@@ -82,17 +50,14 @@ class Sending:
         self._returned: Any = None
         self._book_: CallBook | None = None
         self._ordering = Ordering()
-        self._mine = _Bounded()
+        self._oversight_: Oversight | None = None
+        self._mine = Bounded()
         self._own_monitors: dict[MonitorRef, Incarnation] = {}
         self._monitored: set[Incarnation] = set()
-        self._demonitored = _Bounded()
         self._abandoned: dict[CallRef, Reply] = {}
         self._starts: dict[CallRef, StartAgent] = {}
         self._retries: OrderedDict[Any, tuple[int, deque[tuple[Any, Any]]]] = OrderedDict()
         self._backlog: deque[tuple[Any, Any]] = deque()
-        self._supervisor: Any = None
-        self._identity: Caller | None = None
-        self._hello: CallRef | None = None
         self._alarms = itertools.count(1)
         self._alarm_due: float | None = None
         actor.receiveMessage = self._receive
@@ -109,8 +74,14 @@ class Sending:
         if self._book_ is None:
             transport = getattr(getattr(self._actor, "_myRef", None), "transport", None)
             numbered = transport is not None and not hasattr(transport, "seal")
-            self._book_ = CallBook(_this_process(), self._alive, self._watch, numbered=numbered)
+            self._book_ = CallBook(this_caller(), self._alive, self._watch, numbered=numbered)
         return self._book_
+
+    @property
+    def _oversight(self) -> Oversight:
+        if self._oversight_ is None:
+            self._oversight_ = Oversight(self._actor, self._book, self._mine.add, self._has_processes)
+        return self._oversight_
 
     def _alive(self, address: AgentAddress) -> bool:
         return self._has_processes and running(address.incarnation)
@@ -119,10 +90,7 @@ class Sending:
         if address.incarnation in self._monitored:
             return
         self._monitored.add(address.incarnation)
-        monitor = Monitor(address)
-        self._own_monitors[monitor.ref] = address.incarnation
-        self._mine.add(monitor.call)
-        self._book.outgoing.append((TO_SUPERVISOR, monitor))
+        self._own_monitors[self._oversight.monitor(address, user=False)] = address.incarnation
 
     # ---------------------------------------------------------------- sending
 
@@ -137,32 +105,28 @@ class Sending:
         self._flush()
 
     def _flush(self) -> None:
+        now = time.monotonic()
+        self._oversight.look(now)
         while self._book.outgoing:
             target, message = self._book.outgoing.popleft()
             if isinstance(message, Call):
                 self._mine.add(message.call)
-            self._actor.send(self._find_supervisor() if target is TO_SUPERVISOR else target, message)
-        self._arm()
+            if target is TO_SUPERVISOR:
+                self._oversight.send(message)
+            else:
+                self._actor.send(target, message)
+        self._oversight.serve(now)
+        self._arm(now)
 
-    def _find_supervisor(self) -> Any:
-        if self._supervisor is not None and self._identity is not None and not running(self._identity):
-            self._supervisor, self._identity = None, None
-            self._book.supervisor_lost()
-        if self._supervisor is None:
-            self._supervisor = self._actor.createActor(SUPERVISOR_CLASS, globalName=SUPERVISOR)
-            hello = Hello()
-            self._hello = hello.call
-            self._actor.send(self._supervisor, hello)
-        return self._supervisor
-
-    def _arm(self) -> None:
-        times = [due for due in (self._book.deadline(), self._ordering.deadline()) if due is not None]
-        if self._backlog:
+    def _arm(self, now: float) -> None:
+        dues = (self._book.deadline(), self._ordering.deadline(), self._oversight.due(now))
+        times = [due for due in dues if due is not None]
+        if self._backlog or self._book.settled:
             times.append(0.0)
         if not times or (self._alarm_due is not None and self._alarm_due <= min(times)):
             return
         self._alarm_due = min(times)
-        seconds = max(0.0, self._alarm_due - time.monotonic())
+        seconds = max(0.0, self._alarm_due - now)
         self._actor.wakeupAfter(timedelta(seconds=seconds), _Alarm(next(self._alarms)))
 
     def _receive(self, message: Any, sender: Any) -> Any:
@@ -175,11 +139,11 @@ class ActorSide(Sending):
     def _receive(self, message: Any, sender: Any) -> Any:
         """What Thespian calls instead of the actor's own `receiveMessage`."""
         key = _key(message)
-        if key is None and not isinstance(getattr(message, "payload", None), _Alarm):
+        if key is not None or isinstance(getattr(message, "payload", None), _Alarm):
+            self._receive_ours(key, message, sender)
+        elif not self._oversight.is_exit(message):
             self._hand_over_backlog()
             self._returned = self._original(message, sender)
-        else:
-            self._receive_ours(key, message, sender)
         self._flush()
         return self._returned
 
@@ -207,7 +171,7 @@ class ActorSide(Sending):
         else:
             # It was offered as often as Thespian offers a message; those behind it are not to blame.
             self._backlog.extend(left)
-        self._arm()
+        self._arm(time.monotonic())
 
     def _hand_over_backlog(self) -> None:
         while self._backlog:
@@ -220,6 +184,8 @@ class ActorSide(Sending):
             self._alarm_due = None
             self._book.expire(now)
             found = self._for_user(self._ordering.due(now))
+        elif isinstance(message, Envelope) and not is_sound(message):
+            found = []
         elif isinstance(message, Reply):
             found = self._on_reply(message)
         else:
@@ -227,8 +193,7 @@ class ActorSide(Sending):
         return [*found, *self._settled()]
 
     def _on_reply(self, reply: Reply) -> list[Any]:
-        if reply.call == self._hello:
-            self._identity = reply.value if isinstance(reply.value, Caller) else None
+        if self._oversight.greeted(reply):
             return []
         if self._book.replied(reply) or reply.call in self._mine:
             return []
@@ -262,9 +227,11 @@ class ActorSide(Sending):
         ]
 
     def _swallowed(self, down: Down) -> bool:
+        if not self._oversight.is_new(down):
+            return True
         incarnation = self._own_monitors.pop(down.monitor, None)
         if incarnation is None:
-            return down.monitor in self._demonitored
+            return False
         self._monitored.discard(incarnation)
         self._book.down(incarnation, down.reason, down.detail)
         return True

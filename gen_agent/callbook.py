@@ -1,165 +1,27 @@
 """The book of calls that scripts' and actors' clients share: who was asked what, and what came back.
 
-The law: per name there is one queue, so that nothing overtakes an earlier message under that name or its
-pending look-up. What an earlier holder of a name refused as not its own goes once to the current holder;
-nothing an agent may have taken is sent again. A reply that nobody waits for is dropped. Every call is settled
-once: by its reply, its deadline, or its agent's death. The book sends nothing itself: it fills `outgoing` and
-`settled`. It reads no clock and knows no Thespian.
+The law: what an earlier holder of a name refused as not its own, or could not get, goes once to the current
+holder; nothing an agent may have taken is sent again. A reply that nobody waits for is dropped. Every call is
+settled once: by its reply, its deadline, or its agent's death. How messages leave, in which order, is
+`postings`. The book sends nothing itself: it fills `outgoing` and `settled`. It reads no clock and knows no
+Thespian.
 """
 
 from __future__ import annotations
 
 import heapq
-import itertools
 from collections import deque
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Iterable
 
-import attrs
-
-from gen_agent.envelopes import Call, Cast
+from gen_agent.envelopes import Call
 from gen_agent.errors import AgentDown, AgentNotFound, CallTimeout, DrainTimeout, GenAgentError
-from gen_agent.messages import Drain, GetSnapshot, Reply
+from gen_agent.messages import Drain, Monitor, Reply
+from gen_agent.postings import Lane, Pending, Postings, Settled
 from gen_agent.protocol import Lookup
-from gen_agent.targets import TO_SUPERVISOR, actor_of, incarnation_of
-from gen_agent.values import AgentAddress, Caller, CallRef, Incarnation, is_address, name_key
+from gen_agent.targets import TO_SUPERVISOR
+from gen_agent.values import AgentAddress, CallRef, Incarnation, is_address, name_key
 
-
-@attrs.define
-class Pending:
-    """One call that is not settled. `address` is whom it was sent to, `asked` the
-    target to name in errors.
-    """
-
-    message: Call
-    target: Any
-    asked: Any
-    deadline: float | None = None
-    timeout: float | None = None
-    address: Any = None
-    bounced: bool = False
-    admitted: bool = False
-    barrier_of: CallRef | None = None
-
-    @property
-    def holder(self) -> Incarnation | None:
-        """The incarnation it was sent to, if that is known."""
-        return incarnation_of(self.address)
-
-
-@attrs.frozen
-class Settled:
-    """A call that has its one answer, and the address it was sent to (None: nobody, or the supervisor)."""
-
-    reply: Reply
-    address: Any
-
-
-@attrs.define
-class _Lane:
-    """What is known and waiting under one name."""
-
-    name: Any
-    address: AgentAddress | None = None
-    looking: CallRef | None = None
-    waiting: deque[Call | Cast] = attrs.field(factory=deque)
-
-
-class Postings:
-    """The sending half of a call book: lanes of names, look-ups, numbers.
-
-    `alive(address)` says whether a cached holder may still be used; `watch(address)` is called before a call
-    leaves for it, so that its death becomes known. `numbered` puts a sequence on casts, for bases that lose
-    the order.
-    """
-
-    def __init__(
-        self,
-        caller: Caller | None,
-        alive: Callable[[AgentAddress], bool],
-        watch: Callable[[AgentAddress], None],
-        *,
-        numbered: bool = False,
-    ) -> None:
-        self.outgoing: deque[tuple[Any, Any]] = deque()
-        self.settled: deque[Settled] = deque()
-        self._caller = caller
-        self._alive = alive
-        self._watch = watch
-        self._numbered = numbered
-        self._pending: dict[CallRef, Pending] = {}
-        self._lanes: dict[Any, _Lane] = {}
-        self._deadlines: list[tuple[float, int, CallRef]] = []
-        self._order = itertools.count()
-        self._sequences: dict[Any, itertools.count[int]] = {}
-
-    def call(
-        self, target: Any, message: Call, timeout: float | None, now: float, *, asked: Any = None
-    ) -> CallRef:
-        """Enter a call; its one `Reply` will be in `settled`. Returns its number."""
-        message = attrs.evolve(message, caller=self._caller)
-        pending = Pending(message, target, target if asked is None else asked, timeout=timeout)
-        self._pending[message.call] = pending
-        if timeout is not None:
-            pending.deadline = now + timeout
-            heapq.heappush(self._deadlines, (pending.deadline, next(self._order), message.call))
-        self._post(target, message)
-        if isinstance(message, Drain):
-            self._barrier(target, message.call)
-        return message.call
-
-    def _barrier(self, target: Any, drain: CallRef) -> None:
-        # Answered after the drain was taken: that tells a drain that takes its time from one that never
-        # arrived.
-        probe = GetSnapshot(caller=self._caller)
-        self._pending[probe.call] = Pending(probe, target, target, barrier_of=drain)
-        self._post(target, probe)
-
-    def cast(self, target: Any, message: Cast) -> None:
-        """Enter a cast; nobody is told what becomes of it."""
-        self._post(target, message)
-
-    def _post(self, target: Any, message: Call | Cast) -> None:
-        if target is TO_SUPERVISOR:
-            self.outgoing.append((TO_SUPERVISOR, message))
-        elif is_address(target):
-            self._send(target, message)
-        else:
-            lane = self._lanes.setdefault(name_key(target), _Lane(target))
-            lane.waiting.append(message)
-            self._advance(lane)
-
-    def _advance(self, lane: _Lane) -> None:
-        if lane.looking is not None:
-            return
-        if lane.address is None or not self._alive(lane.address):
-            lane.address = None
-            question = Lookup(lane.name)
-            lane.looking = question.call
-            self.outgoing.append((TO_SUPERVISOR, question))
-            self._pending[question.call] = Pending(question, TO_SUPERVISOR, lane.name)
-            return
-        while lane.waiting:
-            self._send(lane.address, lane.waiting.popleft())
-
-    def _send(self, address: Any, message: Call | Cast) -> None:
-        holder = incarnation_of(address)
-        if isinstance(message, Call):
-            pending = self._pending.get(message.call)
-            if pending is None:
-                return
-            pending.address = address
-            if holder is not None:
-                self._watch(address)
-            message = attrs.evolve(message, incarnation=holder)
-        else:
-            message = attrs.evolve(message, incarnation=holder, sequence=self._number(address, holder))
-        self.outgoing.append((actor_of(address), message))
-
-    def _number(self, address: Any, holder: Incarnation | None) -> int | None:
-        if not self._numbered or holder is None:
-            return None
-        return next(self._sequences.setdefault(holder, itertools.count(1)))
+__all__ = ["CallBook", "Pending", "Postings", "Settled"]
 
 
 class CallBook(Postings):
@@ -175,7 +37,7 @@ class CallBook(Postings):
         if pending.barrier_of is not None:
             self._admitted(reply, pending.barrier_of)
         elif self._bounces(pending, reply.error):
-            self._bounce(pending)
+            self._advance(self._bounce(pending))
         else:
             self._settle(reply)
         return True
@@ -194,17 +56,16 @@ class CallBook(Postings):
         lane.looking = None
         if isinstance(reply.value, AgentAddress):
             lane.address = reply.value
-            while lane.waiting:
-                self._send(lane.address, lane.waiting.popleft())
+            self._release(lane, reply.value)
         else:
             self._nobody(lane, reply.error)
         return True
 
-    def _nobody(self, lane: _Lane, error: GenAgentError | None) -> None:
+    def _nobody(self, lane: Lane, error: GenAgentError | None) -> None:
         del self._lanes[name_key(lane.name)]
-        for message in lane.waiting:
-            if isinstance(message, Call):
-                self._fail(message.call, error or AgentNotFound(lane.name))
+        while (parcel := lane.next()) is not None:
+            if isinstance(parcel.message, Call):
+                self._fail(parcel.message.call, error or AgentNotFound(lane.name))
 
     @staticmethod
     def _bounces(pending: Pending, error: GenAgentError | None) -> bool:
@@ -212,13 +73,9 @@ class CallBook(Postings):
         refused = isinstance(error, AgentDown) and error.reason == "noproc"
         return by_name and refused and not pending.bounced
 
-    def _bounce(self, pending: Pending) -> None:
-        pending.bounced = True
-        lane = self._lanes.get(name_key(pending.target))
-        if lane is not None and lane.address is not None and lane.address.incarnation == pending.holder:
-            lane.address = None
-        pending.address = None
-        self._post(pending.target, pending.message)
+    def _bounce(self, pending: Pending) -> Lane:
+        holder, pending.bounced, pending.address = pending.holder, True, None
+        return self._return(pending.target, holder, pending.message)
 
     def _fail(self, call: CallRef, error: GenAgentError) -> None:
         pending = self._pending.get(call)
@@ -249,16 +106,26 @@ class CallBook(Postings):
             else:
                 self._fail(call, AgentDown(pending.asked, reason, detail))
 
-    def unreachable(self, call: CallRef) -> None:
-        """The message of this call could not be delivered: nobody is at that address."""
-        pending = self._pending.get(call)
+    def undelivered(self, tickets: Iterable[CallRef]) -> None:
+        """These messages, in the order in which they were entered, found nobody at their address."""
+        lanes = [lane for ticket in tickets if (lane := self._come_back(ticket)) is not None]
+        for lane in lanes:
+            self._advance(lane)
+
+    def _come_back(self, ticket: CallRef) -> Lane | None:
+        pending = self._pending.get(ticket)
         if pending is None:
-            return
+            return self._return_cast(ticket)
         error = AgentDown(pending.asked, "noproc")
         if self._bounces(pending, error):
-            self._bounce(pending)
-        else:
-            self._fail(call, error)
+            return self._bounce(pending)
+        if pending.target is TO_SUPERVISOR and not pending.bounced:
+            # It is dead; whether that is known already or not, the next one is asked.
+            pending.bounced = True
+            self.outgoing.append((TO_SUPERVISOR, pending.message))
+            return None
+        self._fail(ticket, error)
+        return None
 
     def give_up(self, call: CallRef) -> None:
         """No answer can come any more to this call: settle it as expired."""
@@ -276,12 +143,13 @@ class CallBook(Postings):
 
     def supervisor_lost(self) -> None:
         """Ask the next supervisor what the last one left open, where asking twice changes nothing; fail the
-        rest.
+        rest, but for what has not left yet.
         """
+        unsent = {message.call for target, message in self.outgoing if target is TO_SUPERVISOR}
         for call, pending in list(self._pending.items()):
-            if pending.target is not TO_SUPERVISOR:
+            if pending.target is not TO_SUPERVISOR or call in unsent:
                 continue
-            if isinstance(pending.message, Lookup):
+            if isinstance(pending.message, (Lookup, Monitor)):
                 self.outgoing.append((TO_SUPERVISOR, pending.message))
             else:
                 self._fail(call, AgentDown(pending.asked, "registry_lost"))
@@ -326,6 +194,10 @@ class CallBook(Postings):
     def looking(self) -> bool:
         """Whether a look-up is under way that messages wait for."""
         return any(lane.looking is not None for lane in self._lanes.values())
+
+    def waits(self) -> bool:
+        """Whether any call is not settled."""
+        return bool(self._pending)
 
     def holders(self) -> frozenset[Incarnation]:
         """Whom calls are waiting for."""

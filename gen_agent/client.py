@@ -10,21 +10,19 @@ from __future__ import annotations
 import importlib
 from typing import Any, Literal
 
-from gen_agent.actorside import ActorSide, running
+from gen_agent.actorside import ActorSide
 from gen_agent.agent import Agent, current_name
 from gen_agent.backend import Backend
 from gen_agent.errors import SelfStop
 from gen_agent.messages import (
     Ask,
     CancelRequest,
-    Demonitor,
     Drain,
     GetSnapshot,
     GetStatus,
     HaltAgent,
     Interrupt,
     InterruptRequest,
-    Monitor,
     Notify,
     NotifyAck,
     OnHalt,
@@ -55,6 +53,7 @@ from gen_agent.values import (
     is_address,
     name_key,
 )
+from gen_agent.whereabouts import running
 
 _ATTRIBUTE = "_gen_agent_client"
 
@@ -258,18 +257,13 @@ class AgentClient(Asking):
 
     def monitor(self, target: Any) -> MonitorRef:
         """Have one `Down` arrive when `target` has ended, at once if it is gone already (C255)."""
-        message = Monitor(checked_target(target))
-        self._mine.add(message.call)
-        self._book.outgoing.append((TO_SUPERVISOR, message))
+        ref = self._oversight.monitor(checked_target(target), user=True)
         self._flush()
-        return message.ref
+        return ref
 
     def demonitor(self, monitor_ref: MonitorRef) -> None:
         """Forget a monitor: no `Down` of it arrives any more."""
-        message = Demonitor(monitor_ref)
-        self._demonitored.add(monitor_ref)
-        self._mine.add(message.call)
-        self._book.outgoing.append((TO_SUPERVISOR, message))
+        self._oversight.demonitor(monitor_ref)
         self._flush()
 
 

@@ -92,7 +92,11 @@ class Cast(Envelope):
 
 @attrs.frozen(slots=True, repr=False, getstate_setstate=False)
 class Delivery(Envelope):
-    """Base of what goes to recipients; `delivery` counts what one incarnation sends to one recipient."""
+    """Base of what goes to recipients; `delivery` counts what one incarnation sends to one recipient.
+
+    `to` is the recipient's incarnation, where it was given by an `AgentAddress`: another one drops it (C211).
+    """
 
     incarnation: Incarnation | None = attrs.field(default=None, kw_only=True, eq=False)
     delivery: int | None = attrs.field(default=None, kw_only=True, eq=False)
+    to: Incarnation | None = attrs.field(default=None, kw_only=True, eq=False)

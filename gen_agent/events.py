@@ -6,12 +6,14 @@ messages are logged by their `repr`.
 
 from __future__ import annotations
 
+import pickle
 import time
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 import attrs
 
+from gen_agent.sealed import PROTOCOL, dump
 from gen_agent.wire import Wire
 
 TERMINAL = frozenset({"result", "error"})
@@ -40,6 +42,11 @@ def _restore_event(kind: str, data: Mapping[str, Any], timestamp_s: float) -> Ev
     return event
 
 
+def _made(cls: type[Event], kind: str, data: dict[str, Any]) -> Event:
+    # The data was made for this event alone and the kind is one of ours: nothing to copy or to check.
+    return _restore_event(kind, data, time.monotonic()) if cls is Event else cls(kind, data)
+
+
 @attrs.frozen(slots=True, getstate_setstate=False)
 class Event:
     """One thing that happened in a turn.
@@ -61,40 +68,77 @@ class Event:
     @classmethod
     def text(cls, text: str, **data: Any) -> Event:
         """A piece of the answer; `message_boundary=True` in `data` begins a new paragraph (C171)."""
-        return cls("text", {"text": text, **data})
+        return _made(cls, "text", {"text": text, **data})
 
     @classmethod
     def session(cls, **data: Any) -> Event:
         """The provider's word on its session."""
-        return cls("session", data)
+        return _made(cls, "session", data)
 
     @classmethod
     def tool_use(cls, **data: Any) -> Event:
         """A tool is being used."""
-        return cls("tool_use", data)
+        return _made(cls, "tool_use", data)
 
     @classmethod
     def tool_result(cls, **data: Any) -> Event:
         """What a tool gave back."""
-        return cls("tool_result", data)
+        return _made(cls, "tool_result", data)
 
     @classmethod
     def usage(cls, input_tokens: int, output_tokens: int, **data: Any) -> Event:
         """What the turn has cost so far; the last one counts (C173)."""
-        return cls("usage", {"input_tokens": input_tokens, "output_tokens": output_tokens, **data})
+        return _made(cls, "usage", {"input_tokens": input_tokens, "output_tokens": output_tokens, **data})
 
     @classmethod
     def result(cls, text: str | None = None, **data: Any) -> Event:
         """The turn succeeded; without `text` the answer is that of the text events (C171)."""
-        return cls("result", data if text is None else {"text": text, **data})
+        return _made(cls, "result", data if text is None else {"text": text, **data})
 
     @classmethod
     def error(cls, reason: Any = _UNSET, **data: Any) -> Event:
         """The turn failed; without a reason it is `BackendFailed("unknown")` (C164)."""
-        return cls("error", data if reason is _UNSET else {"reason": reason, **data})
+        return _made(cls, "error", data if reason is _UNSET else {"reason": reason, **data})
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore_event, (self.kind, self.data, self.timestamp_s)
+
+
+_SHORT = 500
+_HEAD = pickle.PROTO + bytes((PROTOCOL,))
+_BEGUN = _HEAD + pickle.GLOBAL + f"{__name__}\n{_restore_event.__name__}\n".encode()
+_FRAMED = len(_HEAD) + len(pickle.FRAME) + 8
+_CALLED = pickle.REDUCE + pickle.STOP
+
+
+def pickled(event: Event) -> tuple[bytes, int]:
+    """The bytes as which `event` travels, and how long its pickle is; raises `Unpicklable("event", type)`.
+
+    Both are pickles of it. A short event, as there are thousands in a turn, is written around the pickle of
+    its parts, because pickle imports this module anew for every event that it writes by itself.
+    """
+    try:
+        parts = _parts(event) if type(event) is Event else b""
+    except Exception:
+        # Told below, with the class of the event.
+        parts = b""
+    if 0 < len(parts) < _SHORT:
+        body = _called(parts)
+        return body, len(body) + _LONGER
+    whole = dump(event, "event")
+    return whole, len(whole)
+
+
+def _parts(event: Event) -> bytes:
+    return pickle.dumps((event.kind, event.data, event.timestamp_s), PROTOCOL)
+
+
+def _called(parts: bytes) -> bytes:
+    return _BEGUN + parts[_FRAMED:-1] + _CALLED
+
+
+_LONGER = len(dump(Event("text"), "event")) - len(_called(_parts(Event("text"))))
+"""By so much pickle's own way is longer; what is short enough has no other difference."""
 
 
 @attrs.frozen(slots=True, getstate_setstate=False)

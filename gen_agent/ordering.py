@@ -27,7 +27,8 @@ GAP_WAIT_S = 1.0
 """How long deliveries wait for a missing one before they are handed over without it."""
 
 REMEMBERED = 10_000
-"""How many ended incarnations are remembered, to drop what is still under way."""
+"""How many ended incarnations are remembered, to drop what is still under way; and how many missing
+deliveries of one that lives, to know them when they come late."""
 
 DELIVERIES = (Admission, EventMessage, EventBatch, Completion)
 
@@ -68,7 +69,7 @@ class _Source:
         if not self.early:
             return []
         first = min(self.early)
-        self.skipped.update(range(self.next, first))
+        self.skipped.update(range(max(self.next, first - REMEMBERED), first))
         self.next, self.early_since = first, now
         return self._in_order()
 

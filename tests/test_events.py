@@ -10,7 +10,8 @@ import attrs
 import pytest
 from hypothesis import given
 
-from gen_agent.events import TERMINAL, Event, EventCoverage, Omission, Response
+from gen_agent.errors import Unpicklable
+from gen_agent.events import TERMINAL, Event, EventCoverage, Omission, Response, pickled
 from gen_agent.sealed import dump, load
 from tests.strategies import event_values
 
@@ -105,3 +106,27 @@ def test_an_empty_response_covers_nothing_exactly() -> None:
         "mode", "observed_events", "retained_events", "omitted_events", "retained_bytes", "first_omission",
     ]  # fmt: skip
     assert Omission("bytes", "text") != Omission("events", "text")
+
+
+@given(event_values)
+def test_what_travels_is_a_pickle_of_the_event(event: Event) -> None:
+    """The bytes of an event open as the event everywhere, and its size is that of its pickle (C166)."""
+    body, size = pickled(event)
+    assert pickle.loads(body) == event
+    assert size == len(dump(event))
+
+
+@pytest.mark.parametrize("length", [0, 1, 400, 450, 499, 500, 501, 1_000, 70_000])
+def test_a_travelling_event_of_any_length(length: int) -> None:
+    """Short and long ones are written differently and read alike; the size is the pickle's."""
+    event = Event.text("x" * length, again=["x" * length, {}, []])
+    body, size = pickled(event)
+    assert pickle.loads(body) == event
+    assert size == len(dump(event))
+
+
+def test_an_event_that_cannot_travel() -> None:
+    """C174: it is named by its class, in the sender."""
+    with pytest.raises(Unpicklable) as caught:
+        pickled(Event.text("x", of=lambda: None))
+    assert caught.value == Unpicklable("event", "Event")

@@ -21,7 +21,13 @@ RINGS: dict[str, str] = {
         ),
         "contracts",
     ),
-    **dict.fromkeys(("targets", "protocol", "callbook", "ordering", "actorside", "client"), "client"),
+    **dict.fromkeys(
+        (
+            "targets", "protocol", "whereabouts", "postings", "callbook", "oversight", "ordering",
+            "actorside", "client",
+        ),
+        "client",
+    ),
     "core": "core",
     "actors": "actors",
     "backends": "backends",

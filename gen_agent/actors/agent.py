@@ -32,6 +32,7 @@ from gen_agent.core import signals
 from gen_agent.envelopes import Call, Cast, Envelope
 from gen_agent.errors import GenAgentError
 from gen_agent.messages import Reply, StartAgent, StopAgent
+from gen_agent.soundness import sound_call
 from gen_agent.values import Caller, CallRef
 
 
@@ -116,8 +117,9 @@ class AgentActor(Sending):
     def _envelope(self, message: Call | Cast, sender: Any) -> None:
         refusal = self._reception.refusal(message)
         if refusal is not None:
-            if isinstance(message, Call):
-                self.answer(sender, message.call, refusal)
+            call = sound_call(message)
+            if call is not None:
+                self.answer(sender, call, refusal)
         elif isinstance(message, StartAgent):
             self._begin(begin_alone(self, message, sender))
         elif isinstance(message, StopAgent):

@@ -17,7 +17,8 @@ import attrs
 from gen_agent.actors.linkframes import bodies, first_events
 from gen_agent.messages import Admission, Completion, EventBatch, EventMessage
 from gen_agent.sealed import Sealed, SealedRun
-from gen_agent.values import AgentAddress, Incarnation, Name, RequestRef
+from gen_agent.targets import actor_of, incarnation_of
+from gen_agent.values import Incarnation, Name, RequestRef
 
 RELAY_BYTES = 64 << 20
 """How many bytes of stream events wait for one recipient at most."""
@@ -38,6 +39,7 @@ class _Events:
     ref: RequestRef
     attempt: int
     batch: bool
+    to: Incarnation | None
     runs: deque[SealedRun] = attrs.field(factory=deque)
     begun: Iterator[Sealed] | None = None
     left: int = 0
@@ -57,6 +59,11 @@ class _Events:
             taken.append(self.runs.popleft())
             size += len(taken[-1].raw)
         return SealedRun(b"".join(run.raw for run in taken), sum(run.count for run in taken))
+
+    def is_of(self, other: _Events) -> bool:
+        """Whether both are of the same attempt, for the same recipient."""
+        mine = (self.ref, self.attempt, self.batch, self.to)
+        return mine == (other.ref, other.attempt, other.batch, other.to)
 
     def empty(self) -> bool:
         return not self.left and not self.runs
@@ -101,15 +108,19 @@ class Courier:
 
     def admit(self, recipient: Any, ref: RequestRef, error: object) -> None:
         """Send an `Admission`."""
+        to = incarnation_of(recipient)
         self._queue(
-            recipient, _Numbered(lambda number: Admission(self._name, ref, error, **self._stamp(number)))
+            recipient,
+            _Numbered(lambda number: Admission(self._name, ref, error, **self._stamp(number, to))),
         )
 
     def complete(self, recipient: Any, ref: RequestRef, outcome: object) -> None:
         """Send the `Completion`, with the number of this request's events that were dropped."""
-        dropped = self._dropped.pop(ref, 0)
-        build = lambda number: Completion(self._name, ref, outcome, dropped, **self._stamp(number))  # noqa: E731
-        self._queue(recipient, _Numbered(build))
+        dropped, to = self._dropped.pop(ref, 0), incarnation_of(recipient)
+        self._queue(
+            recipient,
+            _Numbered(lambda number: Completion(self._name, ref, outcome, dropped, **self._stamp(number, to))),
+        )
 
     def relay(self, recipient: Any, ref: RequestRef, attempt: int, run: SealedRun, batch: bool) -> None:
         """Send a run of events, or as much of it as there is room for."""
@@ -119,7 +130,7 @@ class Courier:
             kept = self._what_fits(lane, run)
             self._drop(ref, run.count - kept.count)
         if kept.count:
-            self._append_events(lane, ref, attempt, kept, batch)
+            self._append_events(lane, _Events(ref, attempt, batch, incarnation_of(recipient)), kept)
         self._pump(_key(recipient), lane)
 
     # ---------------------------------------------------------------- the end
@@ -136,14 +147,14 @@ class Courier:
 
     # ---------------------------------------------------------------- how
 
-    def _stamp(self, number: int) -> dict[str, Any]:
-        return {"incarnation": self._incarnation, "delivery": number}
+    def _stamp(self, number: int, to: Incarnation | None) -> dict[str, Any]:
+        return {"incarnation": self._incarnation, "delivery": number, "to": to}
 
     def _lane(self, recipient: Any) -> _Lane:
         key = _key(recipient)
         lane = self._lanes.get(key)
         if lane is None:
-            lane = self._lanes[key] = _Lane(_actor(recipient))
+            lane = self._lanes[key] = _Lane(actor_of(recipient))
         return lane
 
     def _queue(self, recipient: Any, item: object) -> None:
@@ -161,12 +172,12 @@ class Courier:
         if len(self._dropped) > _REMEMBERED_REFS:
             self._dropped.popitem(last=False)
 
-    def _append_events(self, lane: _Lane, ref: RequestRef, attempt: int, run: SealedRun, batch: bool) -> None:
+    def _append_events(self, lane: _Lane, fresh: _Events, run: SealedRun) -> None:
         lane.events += run.count
         lane.bytes += len(run.raw)
         last = lane.waiting[-1] if lane.waiting else None
-        if not isinstance(last, _Events) or (last.ref, last.attempt, last.batch) != (ref, attempt, batch):
-            last = _Events(ref, attempt, batch)
+        if not isinstance(last, _Events) or not last.is_of(fresh):
+            last = fresh
             lane.waiting.append(last)
         last.runs.append(run)
 
@@ -200,7 +211,7 @@ class Courier:
         return item.build(self._number(key)) if isinstance(item, _Numbered) else item
 
     def _next_events(self, key: str, lane: _Lane, events: _Events) -> object:
-        stamp = self._stamp(self._number(key))
+        stamp = self._stamp(self._number(key), events.to)
         if events.batch:
             run = events.take_batch()
             lane.events -= run.count
@@ -216,12 +227,8 @@ class Courier:
         return number
 
 
-def _actor(recipient: Any) -> Any:
-    return recipient.actor if isinstance(recipient, AgentAddress) else recipient
-
-
 def _key(recipient: Any) -> str:
-    return str(_actor(recipient))
+    return str(actor_of(recipient))
 
 
 def _nothing() -> None:

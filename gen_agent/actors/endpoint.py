@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from thespian.actors import ActorSystem, WatchMessage
 from thespian.system import isInternalActorSystemMessage
-from thespian.system.transport import ReceiveEnvelope
+from thespian.system.transport import ReceiveEnvelope, TransmitIntent
 
 from gen_agent.actors.stock import close_properly, release
 from gen_agent.values import CallRef
@@ -42,11 +42,17 @@ class Endpoint(Protocol):
         if nobody is at `address`.
         """
 
+    def post_parcel(self, address: Any, message: Any, ticket: CallRef) -> None:
+        """Hand a message over, of which `failed` or `delivered` will tell."""
+
     def receive(self, seconds: float, descriptor: int) -> Any:
         """The next message, `WOKEN`, or None after at most `seconds`, or earlier for no reason."""
 
     def failed(self) -> list[CallRef]:
-        """The calls posted to addresses where nobody is, each once."""
+        """The calls and parcels posted to addresses where nobody is, each once, in no order."""
+
+    def delivered(self) -> list[CallRef]:
+        """The parcels that have arrived, each once."""
 
     def settled(self, call: CallRef) -> None:
         """That call has its answer: its delivery is of no more interest."""
@@ -79,6 +85,8 @@ class ProcessEndpoint:
         self._base = system._systemBase.external_clone()
         close_properly(self._base.transport)
         self._tracks: dict[CallRef, Any] = {}
+        self._returned: list[CallRef] = []
+        self._arrived: list[CallRef] = []
         self.keeps_order = hasattr(self._base, "post")
 
     def post(self, address: Any, message: Any, call: CallRef | None = None) -> None:
@@ -89,8 +97,22 @@ class ProcessEndpoint:
         track = self._base._tx_to_actor(address, message)
         if call is not None:
             self._tracks[call] = track
+        self._transmit()
+
+    def _transmit(self) -> None:
         seconds = 0.0 if self.keeps_order else _POSTING_S
         self._base._run_transport(timedelta(seconds=seconds), txonly=True)
+
+    def post_parcel(self, address: Any, message: Any, ticket: CallRef) -> None:
+        """Hand a message to the transport, and note what becomes of it."""
+        intent = TransmitIntent(
+            address,
+            message,
+            onSuccess=lambda result, intent: self._arrived.append(ticket),
+            onError=lambda result, intent: self._returned.append(ticket),
+        )
+        self._base.transport.scheduleTransmit(None, intent)
+        self._transmit()
 
     def receive(self, seconds: float, descriptor: int) -> Any:
         """Run the transport until something comes."""
@@ -110,11 +132,17 @@ class ProcessEndpoint:
             transport.set_watch([])
 
     def failed(self) -> list[CallRef]:
-        """The calls whose message could not be delivered."""
+        """The calls and parcels that could not be delivered."""
         failed = [call for call, track in self._tracks.items() if track.failed]
         for call in failed:
             del self._tracks[call]
-        return failed
+        returned, self._returned = self._returned, []
+        return failed + returned
+
+    def delivered(self) -> list[CallRef]:
+        """The parcels that have arrived."""
+        arrived, self._arrived = self._arrived, []
+        return arrived
 
     def settled(self, call: CallRef) -> None:
         """That call has its answer: its delivery is of no more interest."""
@@ -170,6 +198,10 @@ class SimpleEndpoint:
         """Queue a message; it is handled during the next `receive`."""
         self._base.actor_send(self._box, address, message)
 
+    def post_parcel(self, address: Any, message: Any, ticket: CallRef) -> None:
+        """Queue a message, of which nothing will be told."""
+        self.post(address, message)
+
     def receive(self, seconds: float, descriptor: int) -> Any:
         """Run the actors until a message for us is there, or nothing is left to do within `seconds`."""
         box = self._reference
@@ -180,6 +212,10 @@ class SimpleEndpoint:
         return box.instance.responses.pop(0) if box.instance.responses else None
 
     def failed(self) -> list[CallRef]:
+        """Nothing is known of deliveries here."""
+        return []
+
+    def delivered(self) -> list[CallRef]:
         """Nothing is known of deliveries here."""
         return []
 

@@ -12,10 +12,11 @@ import attrs
 
 from gen_agent.actors.births import Births, Host
 from gen_agent.actors.internal import Ending, StopNow
-from gen_agent.actors.legacy import Legacy, down
+from gen_agent.actors.legacy import Legacy, tell
 from gen_agent.core.directory import Directory, Ended, Entry, Monitors, Phase, Restarts, Watch
 from gen_agent.messages import Demonitor, Monitor, StartAgent
 from gen_agent.protocol import Inherit
+from gen_agent.targets import actor_of
 from gen_agent.values import AgentAddress, CallRef, Incarnation, mint
 
 GRACE_S = 0.02
@@ -150,8 +151,8 @@ class Ends:
         if entry.address is not None:
             last = None if end.announced is None else dict(end.announced.last_deliveries)
             for watch in self._monitors.take(entry.address.incarnation):
-                delivery = None if last is None else last.get(str(watch.recipient), 0)
-                self._host.send(watch.recipient, down(watch, ended, delivery))
+                delivery = None if last is None else last.get(str(actor_of(watch.recipient)), 0)
+                tell(self._host, watch, ended, delivery)
         for sender, call in end.waiting:
             self._host.answer(sender, call)
         for sender, call in end.curious:
@@ -170,7 +171,6 @@ class Ends:
     def monitor(self, message: Monitor, sender: Any) -> None:
         """Watch an agent for somebody; a dead or unknown one is answered by `Down` at once."""
         recipient = sender if message.recipient is None else message.recipient
-        recipient = recipient.actor if isinstance(recipient, AgentAddress) else recipient
         entry = self._directory.whom(message.target)
         if entry is None or entry.address is None:
             self._legacy.monitor(message.target, message.ref, recipient, "noproc")

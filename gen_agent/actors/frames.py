@@ -24,6 +24,7 @@ _TAG_BYTES = 16
 HEADER_BYTES = _LENGTH.size + _DIGEST_BYTES + _TAG_BYTES
 ACK_BYTES = 1 + _TAG_BYTES
 _READS_IN_A_ROW = 16
+_AT_ONCE = 16_384
 
 
 class BadFrame(Exception):
@@ -90,11 +91,12 @@ class FrameReader:
     def __init__(self, seal: Seal) -> None:
         self._seal = seal
         self.authentic = False
+        self._here = bytearray()
         self._await_header()
 
     def _await_header(self) -> None:
-        self._digest: bytes | None = None
-        self._buffer = bytearray(HEADER_BYTES)
+        self._digest = b""
+        self._body: bytearray | None = None
         self._got = 0
 
     def read(self, sock: socket.socket) -> tuple[bytearray, bytes] | None:
@@ -103,21 +105,38 @@ class FrameReader:
         Raises `BadFrame`, and `EOFError` when the other side is gone. Takes at most a bounded share of what
         is there, so that one long frame does not keep other connections waiting.
         """
-        if self._digest is None:
-            if not self._fill(sock):
-                return None
-            length, self._digest = self._seal.open_header(bytes(self._buffer))
-            self.authentic = True
-            self._buffer, self._got = bytearray(length), 0
-        if not self._fill(sock):
+        frame = self.ahead()
+        if frame is None and self._body is None:
+            # A stranger is not read beyond its header; several short frames of a known one come at once.
+            size = _AT_ONCE if self.authentic else HEADER_BYTES - len(self._here)
+            self._here += _received(sock, size)
+            frame = self.ahead()
+        if frame is None and self._body is not None and self._fill(sock, self._body):
+            frame = self._checked(self._body)
+        return frame
+
+    def ahead(self) -> tuple[bytearray, bytes] | None:
+        """The next frame, if it has been read already; raises `BadFrame`."""
+        if self._body is not None or len(self._here) < HEADER_BYTES:
             return None
-        body, digest = self._buffer, self._digest
+        length, self._digest = self._seal.open_header(bytes(self._here[:HEADER_BYTES]))
+        self.authentic = True
+        part = self._here[HEADER_BYTES : HEADER_BYTES + length]
+        del self._here[: HEADER_BYTES + len(part)]
+        if len(part) == length:
+            return self._checked(part)
+        self._body, self._got = bytearray(length), len(part)
+        self._body[: len(part)] = part
+        return None
+
+    def _checked(self, body: bytearray) -> tuple[bytearray, bytes]:
+        digest = self._digest
         self._seal.check_body(body, digest)
         self._await_header()
         return body, digest
 
-    def _fill(self, sock: socket.socket) -> bool:
-        view = memoryview(self._buffer)
+    def _fill(self, sock: socket.socket, body: bytearray) -> bool:
+        view = memoryview(body)
         for _ in range(_READS_IN_A_ROW):
             if self._got == len(view):
                 return True
@@ -131,3 +150,15 @@ class FrameReader:
                 raise EOFError
             self._got += count
         return self._got == len(view)
+
+
+def _received(sock: socket.socket, size: int) -> bytes:
+    try:
+        data = sock.recv(size)
+    except BlockingIOError:
+        return b""
+    except OSError as broken:
+        raise EOFError from broken
+    if not data:
+        raise EOFError
+    return data

@@ -1,9 +1,9 @@
 """Starting an actor system under a guardian, and ending it: the script's side.
 
 The guardian is a small process of its own, started by `exec`, that starts the Thespian system and ends all of
-it when its owner closes it, exits or is killed, or when the system's admin or logger dies. The law: the script is never forked, the key goes through the
-private control socket only, and an interrupted start leaves nothing. This module must not know Thespian;
-`guardian_process` is the other side.
+it when its owner closes it, exits or is killed, or when the system's admin or logger dies. The law: the
+script is never forked, the key goes through the private control socket only, and an interrupted start leaves
+nothing. This module must not know Thespian; `guardian_process` is the other side.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import Any
 import attrs
 
 from gen_agent.actors.processes import ProcessId, Watched, require_linux
+from gen_agent.actors.system_files import sweep
 from gen_agent.protocol import SUPERVISOR_CLASS
 from gen_agent.sealed import dump
 
@@ -123,6 +124,7 @@ class GuardianHandle:
         if self._mine() and not self._control.closed:
             _say(self._control, CLOSE)
             _await_end(self.info.guardian, self._patience_s)
+            sweep()
         self._let_go()
 
     def detach(self) -> None:

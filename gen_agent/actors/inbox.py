@@ -27,7 +27,6 @@ REST_S = 0.1
 """How long nothing is accepted after the descriptors ran out, in seconds."""
 
 _ACCEPTS_IN_A_ROW = 64
-_FRAMES_IN_A_ROW = 16
 
 Take = Callable[[bytearray], Answer]
 
@@ -107,13 +106,12 @@ class Inbox:
             return False
 
     def _read(self, arrival: Arrival, answers: list[bytes]) -> None:
-        for _ in range(_FRAMES_IN_A_ROW):
-            frame = arrival.reader.read(arrival.sock)
-            self._recognise(arrival)
-            if frame is None:
-                return
+        frame = arrival.reader.read(arrival.sock)
+        self._recognise(arrival)
+        while frame is not None:
             body, digest = frame
             answers.append(self._seal.answer(self._take(body), digest))
+            frame = arrival.reader.ahead()
 
     def _recognise(self, arrival: Arrival) -> None:
         if not arrival.reader.authentic:

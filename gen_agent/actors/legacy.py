@@ -17,7 +17,7 @@ from gen_agent.actors.processes import ProcessId
 from gen_agent.core.directory import Ended, Watch
 from gen_agent.errors import GenAgentError
 from gen_agent.messages import Down
-from gen_agent.targets import incarnation_of
+from gen_agent.targets import actor_of, incarnation_of
 from gen_agent.values import AgentAddress, CallRef, Incarnation, MonitorRef, is_address
 
 _LOST = Ended("registry_lost")
@@ -75,7 +75,10 @@ class Legacy:
             return
         name = known.name if known is not None else None if is_address(target) else target
         address = target if is_address(target) else None
-        self._host.send(recipient, Down(ref, address, name, reason, incarnation=incarnation_of(known)))
+        down = Down(
+            ref, address, name, reason, incarnation=incarnation_of(known), to=incarnation_of(recipient)
+        )
+        self._host.send(actor_of(recipient), down)
 
     def demonitor(self, ref: MonitorRef) -> None:
         """Forget a monitor."""
@@ -89,7 +92,7 @@ class Legacy:
             return False
         heir = self._heirs.pop(whom)
         for watch in heir.watches:
-            self._host.send(watch.recipient, down(watch, _LOST, None))
+            tell(self._host, watch, _LOST, None)
         for sender, call in heir.curious:
             self._host.answer(sender, call, (_LOST.reason, _LOST.detail))
         return True
@@ -112,10 +115,10 @@ class Legacy:
         self._host.follow(heir.token, ProcessId(whom.pid, whom.start_time))
 
 
-def down(watch: Watch, ended: Ended, delivery: int | None) -> Down:
-    """The one message of a monitor."""
+def tell(host: Host, watch: Watch, ended: Ended, delivery: int | None) -> None:
+    """Send the one message of a monitor; `delivery` is the number of the last delivery it comes after."""
     address = watch.address
-    return Down(
+    down = Down(
         watch.ref,
         address,
         address.name,
@@ -123,4 +126,6 @@ def down(watch: Watch, ended: Ended, delivery: int | None) -> Down:
         ended.detail,
         incarnation=address.incarnation,
         delivery=delivery,
+        to=incarnation_of(watch.recipient),
     )
+    host.send(actor_of(watch.recipient), down)

@@ -17,9 +17,10 @@ from gen_agent.actors.identity import this_process
 from gen_agent.actors.mailbox import Batch
 from gen_agent.actors.reach import QUIET_S, SUPERVISOR_S, Reach
 from gen_agent.callbook import CallBook, Settled
-from gen_agent.envelopes import Call, Cast
+from gen_agent.envelopes import Call, Cast, Envelope
 from gen_agent.messages import Reply
 from gen_agent.protocol import SUPERVISOR, WhyDown
+from gen_agent.soundness import is_sound
 from gen_agent.targets import TO_SUPERVISOR
 from gen_agent.values import CallRef, Incarnation
 
@@ -41,13 +42,20 @@ class Line(Reach):
         super().__init__(endpoint)
         self.strangers: deque[Any] = deque()
         self.on_supervisor_lost: Callable[[], None] = lambda: None
+        self.on_no_supervisor: Callable[[], None] = lambda: None
         self._replies: OrderedDict[CallRef, Settled] = OrderedDict()
         self._batches: dict[CallRef, Batch] = {}
         self._awaited: set[CallRef] = set()
         self._undelivered: set[CallRef] = set()
         self._lost: set[CallRef] = set()
         self._reasons: dict[CallRef, Incarnation] = {}
-        self._book = CallBook(this_process(), self._alive, self._watch, numbered=not endpoint.keeps_order)
+        self._book = CallBook(
+            this_process(),
+            self._alive,
+            self._watch,
+            numbered=not endpoint.keeps_order,
+            returning=endpoint.has_processes,
+        )
 
     # ---------------------------------------------------------------- calling
 
@@ -57,6 +65,7 @@ class Line(Reach):
 
     def settle(self, target: Any, message: Call, timeout: float | None, *, asked: Any = None) -> Settled:
         """Send a call and wait for what becomes of it."""
+        self._note_deliveries()
         call = self._book.call(target, message, timeout, time.monotonic(), asked=asked)
         self._awaited.add(call)
         try:
@@ -73,6 +82,7 @@ class Line(Reach):
 
     def cast(self, target: Any, message: Cast) -> None:
         """Send a cast: at once, or as soon as the pending look-up of its name is answered."""
+        self._note_deliveries()
         self._book.cast(target, message)
         self._flush()
         if self._book.looking():
@@ -96,7 +106,7 @@ class Line(Reach):
     def _batch(self, call: CallRef) -> Batch | None:
         if call in self._undelivered:
             raise MailboxGone
-        # The end of the supervisor is news that no mailbox brings.
+        # That there is no supervisor any more is news that no mailbox brings.
         return self._batches.pop(call, None) or (Batch(call, 0, ()) if call in self._lost else None)
 
     # ---------------------------------------------------------------- waiting
@@ -104,8 +114,7 @@ class Line(Reach):
     def _until(self, done: Callable[[], Any], end: float | None, call: CallRef | None) -> Any:
         idle = 0
         while True:
-            self._flush()
-            self._collect()
+            self._go_on()
             if (found := done()) is not None:
                 return found
             now = time.monotonic()
@@ -118,6 +127,14 @@ class Line(Reach):
                 if self._stalled(call, idle):
                     return None
 
+    def _go_on(self) -> None:
+        """Send and settle until neither leads to more of the other."""
+        self._flush()
+        self._collect()
+        while self._book.outgoing or self._book.settled:
+            self._flush()
+            self._collect()
+
     def _seconds(self, end: float | None, now: float) -> float:
         times = [time for time in (end, self._book.deadline()) if time is not None]
         return max(0.0, min(times) - now) if times else FOR_EVER_S
@@ -126,20 +143,32 @@ class Line(Reach):
         if self._suspects:
             self._ask_why()
             self._flush()
+            if self._book.settled:
+                # With no supervisor left to ask, that is the answer, and none comes over the wire.
+                return True
         message = self._read(seconds)
+        # First, for the answer to a look-up lets later messages go.
+        self._note_deliveries()
         if message is not None and message is not WOKEN:
             self._route(message)
-        for call in self.endpoint.failed():
-            self._undelivered.add(call)
-            self._book.unreachable(call)
-        self._undelivered &= self._awaited
         return message is not None
 
+    def _note_deliveries(self) -> None:
+        for ticket in self.endpoint.delivered():
+            self._book.delivered(ticket)
+        if self._failures():
+            failed, self._failed = sorted(self._failed, key=lambda ticket: ticket.number), []
+            self._undelivered.update(self._awaited.intersection(failed))
+            self._book.undelivered(failed)
+        self._undelivered &= self._awaited
+
     def _route(self, message: Any) -> None:
+        if isinstance(message, Envelope) and not is_sound(message):
+            return
         if isinstance(message, Reply):
             self._book.replied(message)
         elif isinstance(message, Batch):
-            if message.call in self._awaited:
+            if isinstance(message.call, CallRef) and message.call in self._awaited:
                 self._batches[message.call] = message
         else:
             self.strangers.append(message)
@@ -169,25 +198,43 @@ class Line(Reach):
 
     def _flush(self) -> None:
         while self._book.outgoing:
-            target, message = self._book.outgoing.popleft()
+            target, message = self._book.outgoing[0]
             address = self._find_supervisor() if target is TO_SUPERVISOR else target
             if address is None:
-                self._book.no_supervisor()
-                continue
-            call = message.call if isinstance(message, Call) else None
-            if call is not None and not self.endpoint.keeps_order:
+                self._no_supervisor()
+            else:
+                self._book.outgoing.popleft()
+                self._send(address, message)
+
+    def _send(self, address: Any, message: Any) -> None:
+        ticket = self._book.ticket(message)
+        if isinstance(message, Call):
+            if not self.endpoint.keeps_order:
                 # A call may overtake casts on such a base: they have to have left before.
                 self._guarded(lambda: self.endpoint.flush(LOOKUP_S))
-            self._post(address, message, call)
+            self._post(address, message, ticket)
+        elif ticket is not None:
+            self._guarded(lambda: self.endpoint.post_parcel(address, message, ticket))
+        else:
+            self._post(address, message, None)
+
+    def tell_next_supervisor(self, message: Call) -> None:
+        """Have the next supervisor told, when anything is sent or waited for; nobody waits for its answer."""
+        self._book.call(TO_SUPERVISOR, message, None, time.monotonic())
 
     # ---------------------------------------------------------------- deaths
 
     def _supervisor_gone(self) -> None:
         self._book.supervisor_lost()
         self.on_supervisor_lost()
+
+    def _no_supervisor(self) -> None:
+        self._book.no_supervisor()
+        self.on_no_supervisor()
         self._lost |= self._awaited
 
     def _resend(self) -> None:
+        self._book.forget_casts()
         self._book.resend_lookups()
 
     def _holders(self) -> frozenset[Incarnation]:
@@ -210,6 +257,8 @@ class Line(Reach):
         while (message := self._read(QUIET_S)) is not None:
             if message is not WOKEN:
                 self._route(message)
+        # What it never got goes to whoever has its name now, and does not end with it.
+        self._note_deliveries()
         self._book.down(incarnation, reason, tuple(detail))
 
     # ---------------------------------------------------------------- the end

@@ -81,6 +81,9 @@ class AgentEnd:
                     break
                 self._frames.feed(data)
                 have += len(data)
+                if limit is not None and len(data) < _CHUNK:
+                    # That was all; what comes later is told by the descriptor.
+                    break
         return self._frames.take()
 
     def is_over(self) -> bool:

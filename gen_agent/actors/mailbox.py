@@ -23,6 +23,7 @@ from gen_agent.errors import Unpicklable
 from gen_agent.messages import Reply
 from gen_agent.ordering import Ordering
 from gen_agent.sealed import Sealed
+from gen_agent.soundness import is_sound
 from gen_agent.values import Caller, CallRef
 
 BATCH = 256
@@ -71,6 +72,8 @@ class MailboxActor(Shell):
 
     def handle(self, message: Any, sender: Any) -> None:
         """Deal with one message: the script's own, or one to keep for it."""
+        if isinstance(message, Envelope) and not is_sound(message):
+            return
         if isinstance(message, Take):
             self._take(message, sender)
         elif isinstance(message, Open):

@@ -8,6 +8,7 @@ everything that agent sent. This module must not know how messages travel.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import deque
 from collections.abc import Callable
@@ -20,10 +21,10 @@ from gen_agent.actors.line import Line, MailboxGone
 from gen_agent.actors.mailbox import Batch, Open, Take
 from gen_agent.errors import AgentDown, GenAgentError, RequestNotFound
 from gen_agent.messages import Admission, Completion, Demonitor, Down, EventBatch, EventMessage, Monitor
-from gen_agent.protocol import WhyDown
+from gen_agent.protocol import SUPERVISOR, Inherit, Lookup, WhyDown
 from gen_agent.sealed import Sealed
 from gen_agent.targets import incarnation_of
-from gen_agent.values import AgentAddress, Incarnation, MonitorRef, RequestRef, mint
+from gen_agent.values import AgentAddress, Incarnation, MonitorRef, RequestRef, is_address, mint
 
 MAILBOX_CLASS = "gen_agent.actors.mailbox.MailboxActor"
 
@@ -45,19 +46,29 @@ class Fetching:
         self._unwanted: set[RequestRef] = set()
         self._open: dict[RequestRef, Any] = {}
         self._monitors: dict[MonitorRef, Any] = {}
-        self._own: dict[MonitorRef, Incarnation] = {}
+        self._own: dict[MonitorRef, AgentAddress] = {}
         self._watched: set[Incarnation] = set()
         self._ended: dict[Incarnation, tuple[str, tuple[str, ...]]] = {}
         line.on_supervisor_lost = self._supervisor_lost
+        line.on_no_supervisor = self._no_supervisor
 
     def _supervisor_lost(self) -> None:
         raise NotImplementedError
 
+    def _no_supervisor(self) -> None:
+        raise NotImplementedError
+
     @property
     def address(self) -> Any:
-        """The mailbox' address; it is made when first asked for."""
+        """The mailbox' address; it is made when first asked for.
+
+        Raises `AgentDown` where the system is gone.
+        """
         if self._mailbox is None:
-            self._mailbox = self._line.endpoint.create(MAILBOX_CLASS)
+            self._mailbox = self._line.create(MAILBOX_CLASS)
+            if self._mailbox is None:
+                self._no_supervisor()
+                raise AgentDown(SUPERVISOR, "registry_lost")
             self._line.post(self._mailbox, Open(this_process()))
         return self._mailbox
 
@@ -69,20 +80,28 @@ class Fetching:
     # ---------------------------------------------------------------- fetching
 
     def fetch(self, timeout: float | None) -> bool:
-        """Take what the mailbox has, waiting for something at most `timeout`; whether anything came."""
+        """Take what the mailbox has, waiting for something at most `timeout`; whether anything came.
+
+        Raises `AgentDown` where the system is gone and has left nothing to be told.
+        """
         self._adopt_strangers()
-        wait = timeout is None or timeout > 0
+        wait, told = timeout is None or timeout > 0, len(self._box)
         try:
             batch = self._line.take(self.address, Take(self._acked, wait), timeout if wait else ANSWER_S)
         except MailboxGone:
             self._mailbox, self._acked = None, 0
             return False
+        except AgentDown:
+            if len(self._box) == told:
+                raise
+            return True
         return batch is not None and self._unpack(batch)
 
     def fetch_all(self) -> None:
-        """Take everything that has reached the mailbox by now."""
-        while self.fetch(0.0):
-            pass
+        """Take everything that has reached the mailbox by now; nothing where the system is gone."""
+        with contextlib.suppress(AgentDown):
+            while self.fetch(0.0):
+                pass
 
     def _adopt_strangers(self) -> None:
         while self._line.strangers:
@@ -109,7 +128,7 @@ class Fetching:
 
     def _on_down(self, down: Down) -> None:
         if down.monitor in self._own:
-            self._ended[self._own.pop(down.monitor)] = (down.reason, down.detail)
+            self._ended[self._own.pop(down.monitor).incarnation] = (down.reason, down.detail)
         elif self._monitors.pop(down.monitor, None) is not None:
             self._box.append(down)
 
@@ -128,8 +147,12 @@ class Fetching:
                     return message
             seen = len(self._box)
             left = None if end is None else end - time.monotonic()
-            if not self.fetch(left if left is None else max(0.0, left)) and (left is None or left <= 0):
+            if not self.fetch(left if left is None else max(0.0, left)) and self._is_over(left):
                 return None
+
+    def _is_over(self, left: float | None) -> bool:
+        """Whether waiting ends here, with nothing and `left` seconds."""
+        return not self.can_wait if left is None else left <= 0
 
     def _given_out(self, message: Any) -> None:
         if isinstance(message, (Completion, Admission)) and _is_last(message):
@@ -195,7 +218,7 @@ class Pickup(Fetching):
         if not isinstance(agent, AgentAddress) or agent.incarnation in self._watched:
             return
         monitor = Monitor(agent, mint.monitor(), self.address)
-        self._own[monitor.ref] = agent.incarnation
+        self._own[monitor.ref] = agent
         self._watched.add(agent.incarnation)
         self._line.ask_supervisor(monitor)
 
@@ -209,8 +232,10 @@ class Pickup(Fetching):
 
     def monitor(self, target: Any) -> MonitorRef:
         """Have one `Down` come when `target` is gone."""
-        monitor = Monitor(target, mint.monitor(), self.address)
-        self._monitors[monitor.ref] = target
+        # Whom the name means now is asked first, for the next supervisor would not know any more.
+        agent = target if is_address(target) else self._line.ask_supervisor(Lookup(target))
+        monitor = Monitor(target if agent is None else agent, mint.monitor(), self.address)
+        self._monitors[monitor.ref] = monitor.target
         self._line.ask_supervisor(monitor)
         return monitor.ref
 
@@ -223,10 +248,18 @@ class Pickup(Fetching):
         self._line.ask_supervisor(Demonitor(ref))
 
     def _supervisor_lost(self) -> None:
-        # Its agents all end with it; the monitors it kept are ours to answer.
-        asked = [agent.incarnation for agent in self._open.values() if isinstance(agent, AgentAddress)]
-        for incarnation in (*self._own.values(), *asked):
-            self._ended.setdefault(incarnation, ("registry_lost", ()))
+        # Its agents all end with it; who monitors them then is the next one, so that `Down` still comes last.
+        if self._mailbox is None:
+            self._no_supervisor()
+            return
+        for ref, target in (*self._monitors.items(), *self._own.items()):
+            self._line.tell_next_supervisor(Inherit(target, ref, self._mailbox))
+
+    def _no_supervisor(self) -> None:
+        # The whole system ends: the monitors are ours to answer.
+        asked = [agent for agent in self._open.values() if isinstance(agent, AgentAddress)]
+        for agent in (*self._own.values(), *asked):
+            self._ended.setdefault(agent.incarnation, ("registry_lost", ()))
         self._own.clear()
         for ref, target in self._monitors.items():
             known = isinstance(target, AgentAddress)

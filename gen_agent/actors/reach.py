@@ -47,7 +47,9 @@ class Reach:
         self._watched: OrderedDict[Incarnation, None] = OrderedDict()
         self._dead: OrderedDict[Incarnation, None] = OrderedDict()
         self._suspects: deque[Incarnation] = deque()
+        self._failed: list[CallRef] = []
         self._supervisor: Any = None
+        self._supervisor_process: ProcessId | None = None
 
     # ---------------------------------------------------------------- for the line
 
@@ -97,6 +99,23 @@ class Reach:
             self._on_deaths()
         return message
 
+    def _failures(self) -> list[CallRef]:
+        """What could not be delivered, until somebody empties it."""
+        self._failed += self.endpoint.failed()
+        return self._failed
+
+    def create(self, actor: str, global_name: str | None = None) -> Any:
+        """Have a top-level actor made; None where the system is gone."""
+
+        def make() -> Any:
+            try:
+                return self.endpoint.create(actor, global_name)
+            except ActorSystemException:
+                # An answer, or the lack of one, which leaves the endpoint whole.
+                return None
+
+        return self._guarded(make)
+
     # ---------------------------------------------------------------- the supervisor
 
     def settle_supervisor(self) -> None:
@@ -107,11 +126,13 @@ class Reach:
     def _find_supervisor(self) -> Any:
         """The supervisor's address, a new one's if the last is gone; None where there can be none any
         more."""
+        process = self._supervisor_process
+        if self._supervisor is not None and process is not None and not process.alive():
+            self._lose_supervisor()
         end = time.monotonic() + SUPERVISOR_S
         while self._supervisor is None and time.monotonic() < end:
-            try:
-                address = self._guarded(lambda: self.endpoint.create(SUPERVISOR_CLASS, SUPERVISOR))
-            except ActorSystemException:
+            address = self.create(SUPERVISOR_CLASS, SUPERVISOR)
+            if address is None:
                 return None
             who = self._greet(address)
             if who is not None and self._is_there(who):
@@ -142,16 +163,19 @@ class Reach:
                 return message
             if message is not None and message is not WOKEN:
                 self._route(message)
-            if hello.call in self.endpoint.failed():
+            if hello.call in self._failures():
                 return None
         return None
 
     def _is_there(self, who: Any) -> bool:
-        process = local_process(who)
-        if not who.pid or process is None:
-            return True
+        process = self._supervisor_process = local_process(who) if who.pid else None
         self._watcher.remove(_SUPERVISOR_KEY)
-        return self._watcher.add_process(process, _SUPERVISOR_KEY)
+        return process is None or self._watcher.add_process(process, _SUPERVISOR_KEY)
+
+    def _lose_supervisor(self) -> None:
+        self._watcher.remove(_SUPERVISOR_KEY)
+        self._supervisor = self._supervisor_process = None
+        self._supervisor_gone()
 
     def tell_supervisor(self, message: Call) -> None:
         """Send the supervisor something without waiting for the answer; nothing if it is gone."""
@@ -193,8 +217,7 @@ class Reach:
         for ready in self._watcher.ready():
             self._watcher.remove(ready.key)
             if ready.key == _SUPERVISOR_KEY:
-                self._supervisor = None
-                self._supervisor_gone()
+                self._lose_supervisor()
             elif isinstance(ready.key, Incarnation):
                 del self._watched[ready.key]
                 self._suspects.append(ready.key)

@@ -18,9 +18,10 @@ from gen_agent.actors.internal import Internal
 from gen_agent.actors.seat import WorkerSeat
 from gen_agent.actors.shell import log_failure
 from gen_agent.core import signals
-from gen_agent.envelopes import VERSION, Call, Cast, Envelope
+from gen_agent.envelopes import VERSION, Call, Cast, Delivery, Envelope
 from gen_agent.errors import AgentDown, AgentNotFound, AlreadyStarted, GenAgentError, UnknownRequest
 from gen_agent.messages import StartAgent
+from gen_agent.soundness import is_sound
 
 if TYPE_CHECKING:
     from gen_agent.actors.agent import AgentActor
@@ -38,7 +39,7 @@ class Reception:
     def refusal(self, message: Call | Cast) -> GenAgentError | None:
         """Why `message` is not for this agent, or not now; None if it is."""
         actor = self._actor
-        if message.version != VERSION:
+        if message.version != VERSION or not is_sound(message):
             return UnknownRequest()
         if isinstance(message, StartAgent):
             return AlreadyStarted(actor.starting.address) if actor.begun else None
@@ -74,9 +75,14 @@ class Reception:
             self._actor.set_deadline(CASTS, due - time.monotonic())
 
     def info(self, message: Any, sender: Any) -> None:
-        """Feed an ordinary message, unless it is Thespian's word on what became of our own."""
+        """Feed an ordinary message, unless it is Thespian's word on what became of our own, or was delivered
+        to the wrong one: ports are used again.
+        """
         if isinstance(message, ChildActorExited) and isinstance(self._actor.seat, WorkerSeat):
             if message.childAddress in self._actor.seat.addresses:
+                return
+        elif isinstance(message, Delivery):
+            if message.to not in (None, self._actor.starting.address.incarnation):
                 return
         elif isinstance(message, PoisonMessage) and isinstance(message.poisonMessage, (Internal, Envelope)):
             return

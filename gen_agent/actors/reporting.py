@@ -38,14 +38,19 @@ class Reporter:
 
     def log(self, level: str, text: str) -> None:
         """Write a log line under the agent's name and module."""
-        # Looked up each time: a Thespian process gets its logging after this module was imported.
-        logger = logging.getLogger("gen_agent.agent")
-        extra = {"gen_agent": self.name, "gen_agent_module": self.module}
-        logger.log(
-            logging.getLevelName(level.upper()),
-            "agent %r (%s): %s",
-            self.name,
-            self.module,
-            text,
-            extra=extra,
-        )
+        log_line("gen_agent.agent", self.name, self.module, level, text)
+
+
+def log_line(logger: str, name: Name | None, module: str, level: str, text: str) -> None:
+    """Write a line to `logger` under an agent's name and module, whichever of its processes says it
+    (C219).
+    """
+    # Looked up each time: a Thespian process gets its logging after this module was imported.
+    logging.getLogger(logger).log(
+        logging.getLevelName(level.upper()),
+        "agent %r (%s): %s",
+        name,
+        module,
+        text,
+        extra={"gen_agent": name, "gen_agent_module": module},
+    )

@@ -29,6 +29,7 @@ from gen_agent.actors.bell import Bell
 from gen_agent.actors.inbox import Inbox
 from gen_agent.actors.outbox import Outbox
 from gen_agent.actors.poller import LONGEST_WAIT_S, READ, Poller, Watches
+from gen_agent.actors.room import with_room
 from gen_agent.actors.wakeups import Wakeups
 
 Handler = Callable[[Any], Any]
@@ -83,6 +84,9 @@ class RunLoop:
         try:
             if incomingHandler is TransmitOnly or isinstance(incomingHandler, TransmitOnly):
                 return self._run_transmits(until)
+            if until is None and incomingHandler is not None:
+                # An actor's own loop, which ends with its process.
+                return with_room(lambda: self._run_messages(incomingHandler, None))
             return self._run_messages(incomingHandler, until)
         finally:
             self._runner = outer

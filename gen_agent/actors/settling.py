@@ -52,9 +52,11 @@ def _take_terminate_as_exit() -> None:
 
 
 def say_it_ends() -> None:
-    """Let whoever takes in orphans see that this process ends by itself; its forks do not say so of
-    themselves.
+    """From now on this process ends by itself: whoever takes in orphans can see it, and a termination signal
+    asks for nothing more. Its forks do not say so of themselves.
     """
+    # Where the supervisor is lost both come, its death and the parent's signal, which may be the later one.
+    signal.signal(signal.SIGTERM, lambda number, frame: None)
     os.register_at_fork(after_in_child=lambda: set_title(_ORDINARY))
     set_title(ENDING)
 

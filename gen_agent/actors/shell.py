@@ -7,6 +7,7 @@ message, with a watched thing that is ready, with a deadline, and when one of th
 
 from __future__ import annotations
 
+import functools
 import logging
 import math
 import time
@@ -19,6 +20,8 @@ from thespian.actors import Actor, ThespianWatch, WakeupMessage, WatchMessage
 
 from gen_agent.actors.deadlines import Deadlines
 from gen_agent.actors.internal import Again
+from gen_agent.actors.poller import Lasting
+from gen_agent.actors.room import with_room
 from gen_agent.actors.timer import KernelTimer
 from gen_agent.actors.watching import Ready, Watcher
 
@@ -90,10 +93,18 @@ class Shell(Actor):
     def receiveMessage(self, message: Any, sender: Any) -> ThespianWatch | None:
         """Thespian's entry: never raises."""
         try:
-            self._dispatch(message, sender)
+            if self._room_above:
+                self._dispatch(message, sender)
+            else:
+                with_room(lambda: self._dispatch(message, sender))
         except Exception as error:
             self._report(error)
         return self._watch()
+
+    @functools.cached_property
+    def _room_above(self) -> bool:
+        # Thespian's own loop has none, so each message makes its own; without processes no stack is deep.
+        return not self.has_processes or hasattr(self._myRef.transport, "seal")
 
     def _dispatch(self, message: Any, sender: Any) -> None:
         if isinstance(message, WatchMessage):
@@ -145,10 +156,14 @@ class Shell(Actor):
         try:
             self._arm()
             if self.has_processes and self._watcher:
-                return ThespianWatch([self._watcher.fileno()])
+                return ThespianWatch(self._lasting)
         except Exception as error:
             self._report(error)
         return None
+
+    @functools.cached_property
+    def _lasting(self) -> Lasting:
+        return Lasting([self.watcher.fileno()])
 
     def _arm(self) -> None:
         due = self._deadlines.next_due()

@@ -43,6 +43,7 @@ from gen_agent.protocol import (
     StopUnder,
     WhyDown,
 )
+from gen_agent.soundness import is_sound, sound_call
 from gen_agent.targets import actor_of
 from gen_agent.values import Caller, CallRef, is_address
 
@@ -157,9 +158,10 @@ class SupervisorActor(SupervisorHost):
 
     def handle(self, message: Any, sender: Any) -> None:
         """Deal with one message; what is not known is answered if it is a call, else dropped."""
-        if isinstance(message, Envelope) and message.version != VERSION:
-            if isinstance(message, Call):
-                self.answer(sender, message.call, error=UnknownRequest())
+        if isinstance(message, Envelope) and not (message.version == VERSION and is_sound(message)):
+            call = sound_call(message)
+            if call is not None:
+                self.answer(sender, call, error=UnknownRequest())
             return
         handler = self._handlers.get(type(message))
         if handler is not None:

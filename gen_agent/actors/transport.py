@@ -41,6 +41,7 @@ from gen_agent.actors.lanes import Result
 from gen_agent.actors.outbox import LaneFull, Outbox
 from gen_agent.actors.sockets import Key, listener, reachable
 from gen_agent.actors.upkeep import Upkeep
+from gen_agent.wire import loads
 
 LANE_MESSAGES = 100_000
 LANE_BYTES = 1 << 30
@@ -185,7 +186,7 @@ class GenAgentTransport(Upkeep, TCPTransport):
 
     def _take(self, body: bytearray) -> Answer:
         try:
-            sender, message = pickle.loads(body)
+            sender, message = loads(body)
         except Exception as unreadable:
             thesplog("Can't unpickle a message: %s", type(unreadable).__name__, level=logging.WARNING)
             return Answer.UNREADABLE

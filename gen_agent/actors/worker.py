@@ -7,7 +7,7 @@ agent's class only to call the stream callback.
 
 from __future__ import annotations
 
-import logging
+import functools
 import os
 import signal
 import socket
@@ -22,6 +22,7 @@ from gen_agent.actors.children import transport_descriptors
 from gen_agent.actors.internal import Attach
 from gen_agent.actors.link import LinkClosed, WorkerEnd
 from gen_agent.actors.processes import close_descriptors, die_with_parent, reset_signals
+from gen_agent.actors.reporting import log_line
 from gen_agent.actors.service import Seed, Service
 from gen_agent.actors.shell import Shell, described
 from gen_agent.actors.watching import Ready
@@ -76,7 +77,8 @@ class WorkerActor(Shell):
         seed = _seeds.pop(message.link)
         close_descriptors({message.link, *message.keep, *transport_descriptors(self)})
         self._end = WorkerEnd(socket.socket(fileno=message.link))
-        self._service = Service(seed, _log)
+        log = functools.partial(log_line, "gen_agent.worker", seed.name, seed.agent.__module__)
+        self._service = Service(seed, log)
         self.watcher.add(self._end, _LINK)
         _write_lines_at_once()
         self._end.send(orders.Attached())
@@ -150,7 +152,3 @@ def _flush() -> None:
         except (OSError, ValueError, AttributeError):
             # Closed or redirected by the backend: its own affair.
             continue
-
-
-def _log(level: str, text: str) -> None:
-    logging.getLogger("gen_agent.worker").log(logging.getLevelName(level.upper()), "%s", text)

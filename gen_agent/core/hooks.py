@@ -103,11 +103,13 @@ class Hooks:
     def call(self, hook: str, *args: Any) -> Any:
         """Run `hook` with `args`, the state last; returns a value of its shape, or a `Failure`."""
         try:
-            if self._around is None:
-                value = getattr(self._agent, hook)(*args)
+            callback = getattr(self._agent, hook)
+            if self._around is None or getattr(callback, "__func__", None) is _DEFAULTS[hook]:
+                # A default is no user's code: nothing has to be put around it.
+                value = callback(*args)
             else:
                 with self._around(hook):
-                    value = getattr(self._agent, hook)(*args)
+                    value = callback(*args)
         except BaseException as error:
             return failure(hook, error)
         return value if _FITS[hook](value, args[-1]) else _misshapen(hook, value)
@@ -168,6 +170,7 @@ _CHECKS: Mapping[Shape, Callable[[Any, Any], bool]] = {
     Shape.OPTIONS_AND_STATE: _is_start,
     Shape.IGNORED: _is_anything,
 }
+_DEFAULTS = {name: vars(Agent).get(name, hook) for name, hook in HOOKS.items()}
 _FITS = {name: _CHECKS[hook.shape] for name, hook in HOOKS.items()}
 
 

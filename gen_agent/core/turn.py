@@ -28,7 +28,7 @@ from gen_agent.errors import (
     Unpicklable,
     WorkerCrashed,
 )
-from gen_agent.events import Event
+from gen_agent.events import Event, pickled
 from gen_agent.options import AgentOptions
 from gen_agent.sealed import Sealed, dump, load
 from gen_agent.values import RequestRef
@@ -175,8 +175,8 @@ def _consume(
 def _take(event: Event, run: _Run, ports: Ports) -> EventCaptureOverflow | None:
     if not isinstance(event, Event):
         raise TypeError("prompt gave something that is no Event")
-    body = dump(event, "event")
-    overflow = run.capture.overflow(event, len(body))
+    body, size = pickled(event)
+    overflow = run.capture.overflow(event, size)
     if overflow is not None:
         return overflow
     if ports.on_stream is not None:
@@ -186,7 +186,7 @@ def _take(event: Event, run: _Run, ports: Ports) -> EventCaptureOverflow | None:
         run.state = state
     ports.on_event(body)
     run.seen += 1
-    run.capture.observe(event, len(body))
+    run.capture.observe(event, size)
     run.digest.observe(event)
     run.terminal = event if event.terminal else None
     return None

@@ -26,11 +26,13 @@ ALL = (*BASES, "simpleSystemBase")
 
 
 class Diary(Agent):
-    """Keeps everything that happens in its state; `mark` is a file in which its end is noted."""
+    """Keeps everything that happens in its state; `mark` is a file in which its end is noted, `hold` a gate
+    at which it ends.
+    """
 
     def init_agent(self, options: Mapping[str, Any]) -> tuple[Mapping[str, Any], Any]:
         """Forward what the backend is to get."""
-        self.mark = options.get("mark")
+        self.mark, self.hold = options.get("mark"), options.get("hold")
         if options.get("refuse"):
             raise StartError(options["refuse"])
         if options.get("hang"):
@@ -49,7 +51,9 @@ class Diary(Agent):
         return NoReply((*state, event))
 
     def terminate_agent(self, reason: str, state: Any) -> None:
-        """Leave the mark."""
+        """Pass the gate and leave the mark."""
+        if self.hold:
+            self.hold[0].wait_at(self.hold[1])
         if self.mark:
             note(self.mark, reason)
 

@@ -118,6 +118,63 @@ def test_a_bounced_call_goes_once_to_the_current_holder() -> None:
     assert book.ended() == [AgentDown(NEW, "noproc")]
 
 
+def test_what_a_dead_holder_never_got_goes_once_to_the_current_one() -> None:
+    """C239: casts and calls that were not delivered come back in order, before later ones; casts only once."""
+    book = Book(returning=True)
+    book.cast("a", Notify("first"))
+    call = book.call("a", Ask("second"), None, 0.0)
+    book.cast("a", Notify("third"))
+    book.found(OLD)
+    tickets = [book.ticket(message) for _, message in book.sent()]
+    assert tickets[1] == call
+    book.delivered(tickets[0])
+    book.dead.add(OLD)
+    book.cast("a", Notify("fourth"))
+    book.undelivered(tickets)
+    book.found(NEW)
+    sent = book.sent()
+    assert [(to, type(message)) for to, message in sent] == [
+        (NEW.actor, Ask),
+        (NEW.actor, Notify),
+        (NEW.actor, Notify),
+    ]
+    assert [message.event for _, message in sent[1:]] == ["third", "fourth"]
+    again = [book.ticket(message) for _, message in sent]
+    assert again[1] is None
+    book.dead.add(NEW)
+    book.undelivered([ticket for ticket in again if ticket is not None])
+    assert book.ended() == [AgentDown("a", "noproc")]
+    book.found(None)
+    assert book.sent() == []
+
+
+def test_a_cast_that_came_back_to_nobody_is_dropped() -> None:
+    """C103: where nobody has the name any more, nothing more is sent and nobody is told."""
+    book = Book(returning=True)
+    book.cast("a", Interrupt())
+    book.found(OLD)
+    (ticket,) = [book.ticket(message) for _, message in book.sent()]
+    book.undelivered([ticket])
+    book.found(None)
+    assert book.sent() == []
+    assert book.ended() == []
+
+
+def test_what_a_dead_supervisor_never_got_is_asked_of_the_next() -> None:
+    """Undelivered or not yet sent, a question is not lost with its supervisor; one it may have got is."""
+    book = Book()
+    undelivered = book.call(TO_SUPERVISOR, ListNames(), None, 0.0, asked="undelivered")
+    book.call(TO_SUPERVISOR, ListNames(), None, 0.0, asked="sent")
+    book.sent()
+    book.undelivered([undelivered])
+    book.call(TO_SUPERVISOR, ListNames(), None, 0.0, asked="unsent")
+    book.supervisor_lost()
+    assert book.ended() == [AgentDown("sent", "registry_lost")]
+    assert [message.call for _, message in book.sent()][0] == undelivered
+    book.undelivered([undelivered])
+    assert book.ended() == [AgentDown("undelivered", "noproc")]
+
+
 def test_a_call_to_an_address_is_never_sent_elsewhere() -> None:
     """C211: a refused call by address is AgentDown, whoever has the name now."""
     book = Book()

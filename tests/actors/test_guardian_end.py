@@ -29,9 +29,9 @@ def vital(handle: GuardianHandle) -> dict[str, ProcessId]:
     return {"admin": info.admin, "logger": info.logger, "supervisor": info.supervisor}
 
 
-@pytest.mark.parametrize("victim", ["admin", "logger", "supervisor"])
+@pytest.mark.parametrize("victim", ["admin", "logger"])
 def test_the_death_of_a_vital_process_ends_everything(victim: str) -> None:
-    """When admin, logger or supervisor is killed, the whole system goes, its tools too, port and key file
+    """When admin or logger is killed, the whole system goes, its tools too, port and key file
     with it."""
     with guarded() as handle:
         with joined(handle.info) as (system, supervisor):
@@ -43,7 +43,7 @@ def test_the_death_of_a_vital_process_ends_everything(victim: str) -> None:
         everyone.left_nothing()
 
 
-@pytest.mark.parametrize("victim", ["admin", "logger", "supervisor"])
+@pytest.mark.parametrize("victim", ["admin", "logger"])
 def test_agents_of_a_broken_system_may_finish(victim: str, tmp_path: Path) -> None:
     """C014: what follows its parent's death in an orderly way is given the time, and it all ends at once
     after."""

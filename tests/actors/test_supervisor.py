@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 from pathlib import Path
 from typing import Any
 
@@ -197,51 +196,6 @@ def test_restarts_are_limited() -> None:
             address = _await_name(agents, "a", patience=300)
             seen.add(address)
         assert len(seen - {None}) == 4
-
-
-def test_losing_the_supervisor_stops_agents_orderly(tmp_path: Path) -> None:
-    """C014: agents whose supervisor dies end with registry_lost; the next call finds a new supervisor."""
-    mark = tmp_path / "mark"
-    with running("multiprocTCPBase") as agents:
-        address = agents.start_agent(Diary, name="a", backend="echo", mark=str(mark))
-        monitor = agents.monitor(address)
-        with watched(address) as process:
-            supervisor_of(agents).signal(signal.SIGKILL)
-            assert process.wait(20)
-        assert await_file(mark, agents) == "registry_lost"
-        down = next_down(agents)
-        assert (down.monitor, down.reason) == (monitor, "registry_lost")
-        assert agents.whereis("a") is None
-        assert agents.start_agent(Diary, name="a", backend="echo") != address
-
-
-def test_losing_the_supervisor_ends_a_pending_ask() -> None:
-    """C014: an ask that waits for an agent whose supervisor was killed ends with AgentDown(registry_lost)."""
-    with Stage() as stage, running("multiprocTCPBase") as agents, agents.private() as other:
-        agents.start_agent(Diary, name="a", **scripted(stage, held()))
-        ref = other.tell_with_completion("a", "held")
-        stage.wait_blocked("held")
-        supervisor_of(agents).signal(signal.SIGKILL)
-        with pytest.raises(AgentDown) as caught:
-            other.completion(ref, timeout=20)
-        assert caught.value.reason == "registry_lost"
-
-
-def test_a_guarded_system_ends_with_its_supervisor(tmp_path: Path) -> None:
-    """C014: under a guardian agents end orderly as well, monitors answer, and later calls are AgentDown at
-    once."""
-    mark = tmp_path / "mark"
-    with running("genAgentTCPBase") as agents:
-        address = agents.start_agent(Diary, name="a", backend="echo", mark=str(mark))
-        monitor = agents.monitor(address)
-        with watched(address) as process:
-            supervisor_of(agents).signal(signal.SIGKILL)
-            assert process.wait(20)
-        assert mark.read_text() == "registry_lost"
-        down = next_down(agents)
-        assert (down.monitor, down.reason) == (monitor, "registry_lost")
-        with pytest.raises(AgentDown):
-            agents.ask(address, "anybody?")
 
 
 def test_closing_leaves_nothing() -> None:

@@ -34,7 +34,8 @@ MEASURES: dict[str, Measure] = {
 def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     """What is to be done."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description="Measure gen_agent.")
-    parser.add_argument("--only", nargs="+", choices=sorted(MEASURES), metavar="NAME", help=", ".join(MEASURES))
+    names = ", ".join(MEASURES)
+    parser.add_argument("--only", nargs="+", choices=sorted(MEASURES), metavar="NAME", help=names)
     parser.add_argument("--quick", action="store_true", help="fewer rounds, smaller sizes")
     parser.add_argument("--json", metavar="FILE", help="write the figures to this file")
     parser.add_argument("--compare", metavar="FILE", help="show the change against an earlier --json file")

@@ -13,7 +13,7 @@ from gen_agent.values import AgentAddress, RequestRef
 from tests.benchmarks.floor_process import milliseconds
 from tests.benchmarks.floors import floor
 from tests.benchmarks.measuring import Measure, Row, Scale, at_most, by_turns
-from tests.benchmarks.ours import LONG_S, PLENTY, Playing, crew, ours, started
+from tests.benchmarks.ours import LONG_S, PLENTY, Playing, ours, started
 
 CALLS = 40
 """How many requests at the end of a queue a round takes the mean of."""

@@ -57,7 +57,8 @@ class Playing(Backend):
 
     def _block(self) -> Iterator[Event]:
         # A tool in a session of its own: what a kill of the worker alone would leave behind.
-        tool = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
+        command = [sys.executable, "-c", "import time; time.sleep(600)"]
+        tool = subprocess.Popen(command, start_new_session=True)
         yield Event.tool_use(pid=tool.pid)
         time.sleep(600)
 

@@ -54,11 +54,10 @@ def starts(scale: Scale) -> list[Row]:
         lambda: _start_with_sdk(scale.agents),
         _first_with_sdk,
     )
+    title, note = f"start of {scale.agents} agents", "after one, which imports it"
     return [
-        Row(f"start of {scale.agents} agents", "s", base, plain, at_most(1.0)),
-        Row(
-            f"start of {scale.agents} agents, SDK", "s", base, sdk, at_most(1.0), "after one, which imports it"
-        ),
+        Row(title, "s", base, plain, at_most(1.0)),
+        Row(f"{title}, SDK", "s", base, sdk, at_most(1.0), note),
         Row("start of the first agent, SDK", "s", None, first, None, "imports the SDK"),
     ]
 

@@ -7,14 +7,27 @@ that also the backend, the telemetry and the end of an agent can write to.
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import attrs
+from thespian.actors import Actor
 
-from gen_agent import Agent, BackendError, Halt, NoReply, Proceed, Prompt, Skip, StartError, current_name
+from gen_agent import (
+    Agent,
+    BackendError,
+    Halt,
+    NoReply,
+    Proceed,
+    Prompt,
+    SelfStop,
+    Skip,
+    StartError,
+    current_name,
+)
 from gen_agent.backend import Backend, Turn
 from gen_agent.backends.stage import StageAddress
 from gen_agent.events import Event
@@ -39,7 +52,8 @@ def note(path: str | None, line: object) -> None:
 
 @attrs.frozen
 class Act:
-    """What a callback does: keep, prompt (with `text`), halt, skip, bad (a wrong shape) or raise.
+    """What a callback does: keep, prompt (with `text`), halt, skip, bad (a wrong shape), raise; or make an
+    actor, or stop the agent called `text`, and keep.
 
     At `hold`, the tag of a gate, it waits first.
     """
@@ -75,6 +89,7 @@ class Puppet(Agent):
         self.book: Mapping[tuple[str, str], Act] = options["book"]
         self.diary: str | None = options["diary"]
         self.stage: StageAddress = options["stage"]
+        self.teller = options.get("teller")
         if self.diary is not None:
             _diaries[current_name()] = self.diary
         note(self.diary, "init_agent")
@@ -83,12 +98,27 @@ class Puppet(Agent):
 
     def _act(self, hook: str, key: str) -> Act:
         note(self.diary, f"{hook} {key}".strip())
+        if self.teller is not None:
+            self.context.send(self.teller, f"{hook} {key}".strip())
         act = self.book.get((hook, key)) or self.book.get((hook, "*"), KEEP)
         if act.hold:
             self.stage.wait_at(act.hold, GATE_S)
         if act.what == "raise":
             raise ValueError(SECRET)
+        if act.what in _DEEDS:
+            _DEEDS[act.what](self, act.text)
         return act
+
+    def make(self, _: str) -> None:
+        """Make an actor that says who it is."""
+        self.context.send(self.context.create_actor(Child), "who are you?")
+
+    def stop(self, name: str) -> None:
+        """Stop an agent, and write down what that raises."""
+        try:
+            self.context.client.stop(name)
+        except SelfStop as error:
+            note(self.diary, f"stop {type(error).__name__}")
 
     def _add(self, state: Story, hook: str, key: str = "", ref: RequestRef | None = None) -> Story:
         refs = state.refs if ref is None else (*state.refs, ref)
@@ -149,9 +179,35 @@ class Puppet(Agent):
         self._act("terminate_agent", reason)
 
 
+_DEEDS: dict[str, Callable[[Puppet, str], None]] = {"make": Puppet.make, "stop": Puppet.stop}
+
+
+class Child(Actor):
+    """An actor of an agent: says its pid."""
+
+    def receiveMessage(self, message: Any, sender: Any) -> None:
+        """Answer a question."""
+        if isinstance(message, str):
+            self.send(sender, f"pid {os.getpid()}")
+
+
 def diarist(name: tuple[str, ...], measurements: Mapping[str, Any], metadata: Mapping[str, Any]) -> None:
     """A telemetry handler that writes the names of events into the diary of their agent."""
     note(_diaries.get(metadata["agent"]), "telemetry " + ".".join(name[1:]))
+
+
+def accountant(
+    name: tuple[str, ...], measurements: Mapping[str, Any], metadata: Mapping[str, Any]
+) -> None:
+    """A telemetry handler that writes down which keys an event has, and its kind of reason."""
+    keys = [*sorted(measurements), "|", *sorted(metadata.keys() - {"agent"})]
+    kind = metadata.get("reason_kind", "")
+    note(_diaries.get(metadata["agent"]), f"told {'.'.join(name[1:])}: {' '.join(keys)} {kind}".strip())
+
+
+def stumbler(*_: Any) -> None:
+    """A telemetry handler that always raises."""
+    raise ValueError(SECRET)
 
 
 @attrs.frozen
@@ -215,6 +271,9 @@ class Stagehand(Backend):
 class Bare(Backend):
     """A backend with nothing but what every backend must have."""
 
+    def __init__(self, **_: Any) -> None:
+        super().__init__()
+
     def start_session(self) -> Any:
         return Talk()
 
@@ -254,3 +313,12 @@ _STEPS: dict[str, _Step] = {
     "crash": _crash,
     "exit": _exit,
 }
+
+
+class LogLine(logging.Formatter):
+    """Lines with the agent's name and module in front, where a record has them."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Name, module and message."""
+        known = vars(record)
+        return f"{known.get('gen_agent')}|{known.get('gen_agent_module')}|{super().format(record)}"

@@ -11,6 +11,7 @@ import pytest
 from gen_agent.actors.system import AgentSystem
 from gen_agent.backends.stage import Stage
 from tests.bases import BASES, OWN
+from tests.contract.cast import Bare, Stagehand
 from tests.contract.troupe import Troupe
 from tests.rules import rules_of
 
@@ -38,16 +39,17 @@ def house(base: str, private_runtime_dir: Path) -> Iterator[AgentSystem]:
     """A running system that has forked an agent before, so that what a test finds new is the test's."""
     with AgentSystem(base) as agents:
         with agents.private() as client, Stage() as stage:
-            Troupe(client, stage, base).start()
-            client.stop("a")
+            for backend in (Stagehand, Bare):
+                Troupe(client, stage, base).start(backend=backend)
+                client.stop("a")
         yield agents
 
 
 @pytest.fixture
 def troupe(house: AgentSystem, base: str, tmp_path: Path) -> Iterator[Troupe]:
     """A client of that system with a stage; its agents are ended with the test."""
-    with house.private() as client, Stage() as stage:
-        yield Troupe(client, stage, base, str(tmp_path / "diary"))
+    with contextlib.ExitStack() as more, house.private() as client, Stage() as stage:
+        yield Troupe(client, stage, base, str(tmp_path / "diary"), lambda: more.enter_context(house.private()))
         for name in client.list():
             with contextlib.suppress(LookupError):
                 client.stop(name, timeout=20)

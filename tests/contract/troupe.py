@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -32,11 +35,12 @@ class Troupe:
     stage: Stage
     base: str
     diary: str | None = None
+    more: Callable[[], Client] = attrs.field(default=None)
 
     def start(self, name: Any = "a", book: Book | None = None, **options: Any) -> AgentAddress:
         """Start an agent with a book; it answers every prompt with the prompt's first word."""
         given = {"backend": Stagehand, "stage": self.stage.address, "diary": self.diary, **options}
-        return self.agents.start_agent(options.pop("agent", Puppet), name=name, book=book or {}, **given)
+        return self.agents.start_agent(Puppet, name=name, book=book or {}, **given)
 
     def hold(self, agent: Any, prompt: str = "held hold:here") -> RequestRef:
         """Have a turn held at the gate "here", and return its ref once it is."""
@@ -76,6 +80,10 @@ class Troupe:
             return self.agents.ask(agent, prompt, timeout=PATIENCE_S).text
         except GenAgentError as error:
             return error.code
+
+    def asking(self, agent: Any, prompt: str) -> Asking:
+        """A blocking ask that goes on beside the test."""
+        return Asking(self.more(), agent, prompt)
 
     def next(self, kind: type = object) -> Any:
         """The next message of that kind."""
@@ -128,3 +136,33 @@ def parent_of(pid: int) -> int:
     """The parent of a process."""
     with open(f"/proc/{pid}/stat") as file:
         return int(file.read().rpartition(")")[2].split()[1])
+
+
+class Asking(threading.Thread):
+    """A blocking ask in a thread with a client of its own."""
+
+    def __init__(self, client: Client, agent: Any, prompt: str) -> None:
+        super().__init__()
+        self._work = lambda: client.ask(agent, prompt, timeout=PATIENCE_S)
+        self._outcome: Any = None
+        self.start()
+
+    def run(self) -> None:
+        """Ask."""
+        try:
+            self._outcome = self._work().text
+        except GenAgentError as error:
+            self._outcome = error
+
+    def ended(self) -> Any:
+        """Wait for the end: the text of the response, or the error."""
+        self.join(2 * PATIENCE_S)
+        assert self._outcome is not None, "a blocking ask never ended"
+        return self._outcome
+
+
+def kill(agent: AgentAddress) -> None:
+    """Kill an agent's process, and no other, least of all this one."""
+    assert agent.incarnation.pid != os.getpid()
+    with process_of(agent) as process:
+        process.signal(signal.SIGKILL)

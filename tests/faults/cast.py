@@ -76,6 +76,15 @@ class Unruly(Witness):
         raise ValueError("secret")
 
 
+class Echoing(Witness):
+    """Sends every number it is notified of back, to whom it is told."""
+
+    def handle_event(self, event: Any, state: Any) -> Any:
+        number, to = event
+        self.context.send(to, ("back", number))
+        return NoReply(state)
+
+
 class NeverRuns(Witness):
     """Fails in `pre_run`: what is raised is chosen by the option `fails`."""
 

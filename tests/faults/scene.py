@@ -117,10 +117,18 @@ class Scene:
             for name, outcome in found.items()
         }
 
-    def rest(self) -> list[Any]:
-        """Everything else that this script has been sent."""
+    def rest(self, *, system_lives: bool = True) -> list[Any]:
+        """Everything else that this script has been sent; that a system is gone is told after it."""
         found = []
-        while (message := self.agents.receive(timeout=QUIET_S)) is not None:
+        with contextlib.nullcontext() if system_lives else contextlib.suppress(AgentDown):
+            while (message := self.agents.receive(timeout=QUIET_S)) is not None:
+                found.append(message)
+        return found
+
+    def rest_now(self) -> list[Any]:
+        """Everything that has come by now, without waiting."""
+        found = []
+        while (message := self.agents.receive(timeout=0.0)) is not None:
             found.append(message)
         return found
 
@@ -135,12 +143,12 @@ class Scene:
         assert (snapshot.pending_prompts, snapshot.current_request) == (0, None)
         assert len(children(self.address.incarnation.pid)) <= 1, "more than a worker is left below the agent"
 
-    def end_dead(self, reason: str) -> None:
+    def end_dead(self, reason: str, *, system_lives: bool = True) -> None:
         """The monitor gave one `Down` with that reason, and nothing came twice or later."""
         down = self.agents.receive(lambda message: isinstance(message, Down), timeout=PATIENCE_S)
         assert down is not None, "no Down"
         assert (down.monitor, down.agent, down.reason) == (self.monitor, self.address, reason)
-        rest = self.rest()
+        rest = self.rest(system_lives=system_lives)
         assert [message for message in rest if isinstance(message, (Down, Completion))] == []
         self.ran_once()
 

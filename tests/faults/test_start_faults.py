@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from gen_agent import AgentNotFound, GenAgentError, Interrupted, WorkerUnavailable
+from gen_agent import AgentNotFound, AgentTerminated, GenAgentError, Interrupted, WorkerCrashed, WorkerUnavailable
 from gen_agent.actors.processes import ProcessId, Watched, children
 from gen_agent.actors.system import AgentSystem
 from gen_agent.backends.stage import Stage
@@ -121,20 +121,36 @@ def test_an_agent_stops_while_its_worker_is_being_replaced(agents: AgentSystem, 
         with Watched(replaced(there, tmp_path)) as successor:
             agents.stop("victim", timeout=PATIENCE_S)
             assert successor.ended
+        outcomes = there.outcomes()
+        assert outcomes.pop("first").code == "task_crashed"
+        assert outcomes.pop(ASKED) == AgentTerminated("shutdown")
+        assert {outcome.reason for outcome in outcomes.values()} == {"shutdown"}
         there.end_dead("shutdown")
 
 
 def test_a_worker_killed_idle_costs_nothing(agents: AgentSystem, tmp_path: Path) -> None:
-    """Killed again and again between turns: every turn runs, once, and the session goes on."""
+    """A worker that is dead when a prompt comes is replaced for it: every turn runs, once, and the session goes on."""
     with scene(agents, tmp_path, None) as there:
         for number in range(10):
             response = agents.ask(there.address, f"turn{number}", timeout=PATIENCE_S)
             assert response.terminal.data["turns"] == number + 1
             (worker,) = children(there.address.incarnation.pid)
-            if number % 2:
-                kill(worker, signal.SIGKILL)
-            else:
-                worker.signal(signal.SIGKILL)  # the next prompt and the news of the death race
+            kill(worker, signal.SIGKILL)
+        there.end_alive()
+
+
+def test_a_worker_killed_as_a_prompt_comes(agents: AgentSystem, tmp_path: Path) -> None:
+    """C037: when the kill and the prompt race, the turn runs, or ends as crashed; it never runs twice."""
+    with scene(agents, tmp_path, None) as there:
+        for number in range(20):
+            agents.ask(there.address, f"before{number}", timeout=PATIENCE_S)
+            (worker,) = children(there.address.incarnation.pid)
+            with Watched(worker) as watched:
+                ref = agents.tell_with_completion(there.address, f"turn{number}")
+                watched.signal(signal.SIGKILL)
+                outcome = agents.completion(ref, timeout=PATIENCE_S).outcome
+                assert watched.wait(PATIENCE_S)
+            assert outcome == WorkerCrashed("SIGKILL") or outcome.text == f"turn{number}"
         there.end_alive()
 
 
