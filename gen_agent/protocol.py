@@ -17,6 +17,10 @@ from gen_agent.values import CallRef, Incarnation, MonitorRef, Name
 SUPERVISOR = "gen_agent.supervisor"
 """The global name of the supervisor of one actor system."""
 
+VERSION_CAPABILITY = "gen_agent version"
+"""The capability of an actor system on our base that says which version of its processes' messages it speaks.
+"""
+
 SUPERVISOR_CLASS = "gen_agent.actors.supervisor.SupervisorActor"
 AGENT_CLASS = "gen_agent.actors.agent.AgentActor"
 """Actor classes by name, for those who may not import them."""

@@ -105,6 +105,7 @@ _CHECKS: Mapping[str, _Check] = {
     "incarnation": _or_none(_is_incarnation),
     "sequence": _or_none(_is_number),
     "delivery": _or_none(_is_number),
+    "to": _or_none(_is_incarnation),
     "prompt": lambda value: isinstance(value, str),
     "ref": _is_ref(RequestRef, MonitorRef),
     "monitor": _is_ref(MonitorRef),

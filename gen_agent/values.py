@@ -8,7 +8,6 @@ from __future__ import annotations
 import enum
 import itertools
 import os
-import secrets
 from typing import Any, Union
 
 import attrs
@@ -92,7 +91,7 @@ class Mint:
 
     def _next(self) -> tuple[str, int]:
         if self._pid != os.getpid():
-            self._pid, self._issuer, self._counter = os.getpid(), secrets.token_hex(6), itertools.count(1)
+            self._pid, self._issuer, self._counter = os.getpid(), os.urandom(6).hex(), itertools.count(1)
         return self._issuer, next(self._counter)
 
     def request(self) -> RequestRef:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from gen_agent.testing.leaks import no_leftovers, private_runtime_dir
+from tests.bases import BASES, OWN
 
 pytest_plugins = ["pytester"]
 
@@ -18,6 +19,20 @@ settings.register_profile("dev", max_examples=50, **_ALWAYS)
 settings.register_profile("ci", max_examples=200, derandomize=True, **_ALWAYS)
 settings.register_profile("deep", max_examples=5_000, **_ALWAYS)
 settings.load_profile("dev")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What runs on another base than ours is left to "tox -e matrix"."""
+    others = BASES.keys() - {OWN}
+    for item in items:
+        given = (
+            item.callspec.params.values()
+            if isinstance(item, pytest.Function) and hasattr(item, "callspec")
+            else ()
+        )
+        if any(isinstance(value, str) and value in others for value in given):
+            item.add_marker(pytest.mark.other_base)
 
 
 @pytest.fixture(autouse=True)

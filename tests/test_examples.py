@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 import subprocess
 import sys
@@ -14,6 +15,37 @@ PRINTS = {
     "hello.py": ["echo: hello", "echo: and now without waiting", "text usage result", "4 replies kept"],
     "from_an_actor.py": ["echo: one", "echo: two", "echo: three"],
     "plain_thespian.py": ["coder", "echo: hello"],
+    "submission.py": [
+        "would not wait: rejected, halted",
+        "is taken back: cancelled",
+        "waits for the resume: echo: waits for the resume",
+        "is never run: its agent is down, shutdown",
+        "3 permits are free",
+    ],
+    "streaming.py": [
+        "text roses are red",
+        "text violets are blue",
+        "usage",
+        "result",
+        "6 tokens, 4 events",
+        "afterwards: idle",
+        "4 events in batches, 0 dropped",
+    ],
+    "retry.py": ["attempt 3: hello", "attempt 3: once more", "given up: rate_limited"],
+    "drain.py": [
+        "the agent has ended: normal",
+        "done: the active turn",
+        "what was queued was refused",
+        "the name is free",
+    ],
+    "monitor.py": [
+        "stopped is down: shutdown",
+        "drained said: echo: one last word",
+        "drained is down: normal",
+        "frightened is down: callback_failed error ValueError",
+        "killed is down: killed",
+        "killed is down: noproc",
+    ],
     "blocked_turn.py": [
         "first event: stuck",
         "interrupt: accepted",

@@ -95,7 +95,7 @@ class AgentActor(Sending):
         self._leaving = Leaving(self)
         self._known: dict[type, Callable[[Any, Any], None]] = {
             ActorExitRequest: lambda message, sender: self._exit_now(),
-            Begin: lambda message, sender: self._begin(Starting(self, message, None)),
+            Begin: lambda message, sender: self._begin(lambda: Starting(self, message, None)),
             StopNow: lambda message, sender: self._stop(message.reason),
             Orphaned: lambda message, sender: self.supervisor_lost(),
         }
@@ -121,7 +121,7 @@ class AgentActor(Sending):
             if call is not None:
                 self.answer(sender, call, refusal)
         elif isinstance(message, StartAgent):
-            self._begin(begin_alone(self, message, sender))
+            self._begin(lambda: begin_alone(self, message, sender))
         elif isinstance(message, StopAgent):
             self._leaving.stoppers.append(Asker(sender, message.call))
             self._stop("shutdown")
@@ -132,11 +132,11 @@ class AgentActor(Sending):
 
     # ---------------------------------------------------------------- a life begins
 
-    def _begin(self, starting: Starting) -> None:
+    def _begin(self, make: Callable[[], Starting]) -> None:
         if not self.begun:
             self.begun = True
-            self.starting = starting
-            starting.run()
+            self.starting = make()
+            self.starting.run()
 
     def settled(self, life: Life, courier: Courier, household: Household | None, reporter: Reporter) -> None:
         """There is a machine: what arrives is fed to it."""

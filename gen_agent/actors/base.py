@@ -22,6 +22,8 @@ from gen_agent.actors.keys import shared_key
 from gen_agent.actors.posting import Posting, PrivateEndpoint
 from gen_agent.actors.runloop import deadline, remaining
 from gen_agent.actors.transport import GenAgentTransport, transport_class
+from gen_agent.envelopes import VERSION
+from gen_agent.protocol import VERSION_CAPABILITY
 
 BASE_NAME = "genAgentTCPBase"
 
@@ -42,6 +44,7 @@ def checked_capabilities(capabilities: dict[str, Any]) -> dict[str, Any]:
                 f"{refused}: not possible on {BASE_NAME}, whose connections carry messages one way only"
             )
     capabilities["Process Startup Method"] = "fork"
+    capabilities[VERSION_CAPABILITY] = VERSION
     capabilities["Thespian ActorSystem Name"] = BASE_NAME
     capabilities["Thespian ActorSystem Version"] = 2
     capabilities["Thespian Watch Supported"] = True

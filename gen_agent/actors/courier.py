@@ -117,10 +117,11 @@ class Courier:
     def complete(self, recipient: Any, ref: RequestRef, outcome: object) -> None:
         """Send the `Completion`, with the number of this request's events that were dropped."""
         dropped, to = self._dropped.pop(ref, 0), incarnation_of(recipient)
-        self._queue(
-            recipient,
-            _Numbered(lambda number: Completion(self._name, ref, outcome, dropped, **self._stamp(number, to))),
-        )
+
+        def build(number: int) -> Completion:
+            return Completion(self._name, ref, outcome, dropped, **self._stamp(number, to))
+
+        self._queue(recipient, _Numbered(build))
 
     def relay(self, recipient: Any, ref: RequestRef, attempt: int, run: SealedRun, batch: bool) -> None:
         """Send a run of events, or as much of it as there is room for."""

@@ -38,15 +38,13 @@ from gen_agent.actors.processes import (
 from gen_agent.actors.services import ServiceDesk
 from gen_agent.actors.sockets import listener
 from gen_agent.actors.system_files import SystemFiles
-from gen_agent.envelopes import VERSION
 
 DIRECTORY_VARIABLE = "GEN_AGENT_SYSTEM_DIR"
 """The environment variable by which a system's processes find its private directory."""
 
-VERSION_CAPABILITY = "gen_agent version"
 NONCE_CAPABILITY = "gen_agent nonce"
 GUARDIAN_CAPABILITY = "gen_agent guardian"
-"""Capabilities of a guarded system: which code it runs, which system it is, and its guardian's pid."""
+"""Capabilities of a guarded system: which system it is, and its guardian's pid."""
 
 BROKEN_S = 3.0
 """How long agents of a broken system may take for their last callbacks, and how long any fork that lost its
@@ -139,7 +137,6 @@ class Guardian:
         nonce = secrets.token_hex(16)
         capabilities: dict[str, Any] = {
             **request.capabilities,
-            VERSION_CAPABILITY: VERSION,
             NONCE_CAPABILITY: nonce,
             GUARDIAN_CAPABILITY: os.getpid(),
         }

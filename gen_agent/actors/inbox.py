@@ -106,12 +106,16 @@ class Inbox:
             return False
 
     def _read(self, arrival: Arrival, answers: list[bytes]) -> None:
+        stranger = not arrival.reader.authentic
         frame = arrival.reader.read(arrival.sock)
         self._recognise(arrival)
         while frame is not None:
             body, digest = frame
             answers.append(self._seal.answer(self._take(body), digest))
             frame = arrival.reader.ahead()
+        if stranger and arrival.reader.authentic:
+            # Of what came along only the first frame was read.
+            self._read(arrival, answers)
 
     def _recognise(self, arrival: Arrival) -> None:
         if not arrival.reader.authentic:

@@ -48,6 +48,11 @@ class _Heir:
     curious: list[tuple[Any, CallRef]] = attrs.field(factory=list)
     watches: list[Watch] = attrs.field(factory=list)
 
+    def add(self, watch: Watch) -> None:
+        """Remember a monitor, once."""
+        if all(other.ref != watch.ref for other in self.watches):
+            self.watches.append(watch)
+
 
 class Legacy:
     """The agents of earlier supervisors that somebody asked about. `new_token` numbers what is followed."""
@@ -71,7 +76,7 @@ class Legacy:
         """
         known = target if isinstance(target, AgentAddress) else None
         if known is not None and self._is_of_before(known.incarnation) and self._lives(known.incarnation):
-            self._heir(known.incarnation, lambda heir: heir.watches.append(Watch(ref, recipient, known)))
+            self._heir(known.incarnation, lambda heir: heir.add(Watch(ref, recipient, known)))
             return
         name = known.name if known is not None else None if is_address(target) else target
         address = target if is_address(target) else None

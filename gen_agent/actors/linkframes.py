@@ -19,7 +19,7 @@ _HEADER = SealedRun.HEADER
 
 
 class NoFrame(ValueError):
-    """What came over a link is no frame of ours: whoever wrote it, this worker can't be understood any more."""
+    """What came over a link is no frame of ours: its worker can't be understood any more."""
 
 
 def message_frame(message: object) -> bytes:

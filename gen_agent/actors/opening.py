@@ -13,6 +13,7 @@ from typing import Any
 
 import attrs
 from thespian.actors import ActorSystem
+from thespian.system.messages.status import Thespian_StatusReq
 from thespian.system.transport import asyncTransportBase
 
 from gen_agent.actors.base import BASE_NAME, GenAgentBase
@@ -22,6 +23,8 @@ from gen_agent.actors.processes import require_linux
 from gen_agent.actors.scripts import loading
 from gen_agent.actors.stock import close_properly
 from gen_agent.actors.transport import transport_class
+from gen_agent.envelopes import VERSION
+from gen_agent.protocol import VERSION_CAPABILITY
 
 STOCK = "multiprocTCPBase"
 SIMPLE = "simpleSystemBase"
@@ -31,6 +34,9 @@ REFUSED: Mapping[str, str] = {
     "multiprocQueueBase": "one message that can't be unpickled ends the whole system",
 }
 """The bases that are refused, and why."""
+
+ANSWER_S = 10.0
+"""How long a running system has to say what it is, in seconds."""
 
 _NEEDED_TRANSMITS = 500
 
@@ -171,14 +177,33 @@ def _join(port: int, host: str, key: bytes) -> ActorSystem:
 
 def attach(admin_port: int, host: str, key_file: str | None) -> Opened:
     """Join the running system on that port; raises what says what is missing: the key file, the key, the
-    system.
+    system, or that it runs another version.
     """
     check_place()
     require_linux()
     if isinstance(admin_port, bool) or not isinstance(admin_port, int):
         raise TypeError(f"admin_port: an int is needed, not {type(admin_port).__name__}")
     system = _join(admin_port, host, read_key(admin_port, key_file))
+    try:
+        _check_version(system._systemBase, admin_port)
+    except BaseException:
+        system._systemBase.transport.close()
+        raise
     return Opened(system, False, system._systemBase.transport.close, admin_port=admin_port)
+
+
+def _check_version(base: GenAgentBase, admin_port: int) -> None:
+    """Raise `RuntimeError` where the running system would take our messages for something else."""
+    status = base.ask(base.adminAddr, Thespian_StatusReq(), ANSWER_S)
+    if status is None:
+        raise RuntimeError(f"the actor system on port {admin_port} does not answer within {ANSWER_S:.0f} s")
+    theirs = status.capabilities.get(VERSION_CAPABILITY)
+    if theirs != VERSION:
+        found = "no version" if theirs is None else f"version {theirs}"
+        raise RuntimeError(
+            f"the actor system on port {admin_port} speaks {found} of gen_agent's messages, this program "
+            f"version {VERSION}: end that system and start it anew with this gen_agent, or use its gen_agent"
+        )
 
 
 def wrap(system: ActorSystem) -> Opened:

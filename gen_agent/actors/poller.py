@@ -63,19 +63,12 @@ class Poller:
         self._epoll.close()
 
 
-class Lasting(tuple[int, ...]):
-    """Descriptors to watch that stay open, and the same, as long as this very object is asked for."""
-
-    __slots__ = ()
-
-
 class Watches:
     """The descriptors an actor asked to be told about, behind one epoll that can be registered as a whole."""
 
     def __init__(self) -> None:
         self._epoll = select.epoll()
         self._watched: frozenset[int] = frozenset()
-        self._lasting: Lasting | None = None
 
     def fileno(self) -> int:
         """The descriptor of the epoll itself, readable when a watched one is."""
@@ -91,9 +84,6 @@ class Watches:
 
         What can't be watched (closed, a regular file, not a descriptor) is left out, twice the same is once.
         """
-        if descriptors is self._lasting:
-            return
-        self._lasting = descriptors if isinstance(descriptors, Lasting) else None
         wanted = frozenset(fd for fd in descriptors if isinstance(fd, int) and fd >= 0)
         for descriptor in self._watched - wanted:
             with contextlib.suppress(OSError):  # closed since: the kernel has forgotten it already
@@ -116,5 +106,5 @@ class Watches:
 
     def close(self) -> None:
         """Stop watching."""
-        self._watched, self._lasting = frozenset(), None
+        self._watched = frozenset()
         self._epoll.close()

@@ -20,7 +20,6 @@ from thespian.actors import Actor, ThespianWatch, WakeupMessage, WatchMessage
 
 from gen_agent.actors.deadlines import Deadlines
 from gen_agent.actors.internal import Again
-from gen_agent.actors.poller import Lasting
 from gen_agent.actors.room import with_room
 from gen_agent.actors.timer import KernelTimer
 from gen_agent.actors.watching import Ready, Watcher
@@ -156,14 +155,10 @@ class Shell(Actor):
         try:
             self._arm()
             if self.has_processes and self._watcher:
-                return ThespianWatch(self._lasting)
+                return ThespianWatch([self._watcher.fileno()])
         except Exception as error:
             self._report(error)
         return None
-
-    @functools.cached_property
-    def _lasting(self) -> Lasting:
-        return Lasting([self.watcher.fileno()])
 
     def _arm(self) -> None:
         due = self._deadlines.next_due()

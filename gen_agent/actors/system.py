@@ -81,8 +81,9 @@ class AgentSystem(Client):
         """Join a running system; its agents live on when this client is closed.
 
         The key file defaults to `$GEN_AGENT_KEY_FILE`, else the one in the user's runtime directory. Raises
-        `FileNotFoundError`, `PermissionError` or `ValueError` for a key file that does not serve, and
-        Thespian's `InvalidActorAddress` where no system answers or it has another key.
+        `FileNotFoundError`, `PermissionError` or `ValueError` for a key file that does not serve, Thespian's
+        `InvalidActorAddress` where no system answers or it has another key, and `RuntimeError`, saying what
+        to do, where it runs another version.
         """
         attached = cls.__new__(cls)
         attached._begin(attach(admin_port, host, key_file))

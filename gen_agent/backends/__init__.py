@@ -7,6 +7,7 @@ of the package is imported here, no SDK either.
 
 from __future__ import annotations
 
+import functools
 import importlib
 from importlib.metadata import EntryPoint, entry_points
 
@@ -51,7 +52,10 @@ def resolve(backend: str | type[Backend]) -> type[Backend]:
     return _checked(_loaded(_entry_point(backend)), backend)
 
 
+@functools.cache
 def _entry_point(backend: str) -> EntryPoint:
+    # Looking through all that is installed takes as long as a fork: once in a process and those forked from
+    # it.
     if ":" in backend:
         return EntryPoint(backend, backend, GROUP)
     found = entry_points(group=GROUP, name=backend)

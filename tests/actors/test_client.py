@@ -119,7 +119,7 @@ def test_a_bounced_call_goes_once_to_the_current_holder() -> None:
 
 
 def test_what_a_dead_holder_never_got_goes_once_to_the_current_one() -> None:
-    """C239: casts and calls that were not delivered come back in order, before later ones; casts only once."""
+    """C239: casts and calls that were not delivered come back in order, before later ones; casts once."""
     book = Book(returning=True)
     book.cast("a", Notify("first"))
     call = book.call("a", Ask("second"), None, 0.0)

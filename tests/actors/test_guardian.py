@@ -15,6 +15,7 @@ from gen_agent.actors.keys import key_path, new_key, read_key, runtime_dir
 from gen_agent.actors.processes import ProcessId
 from gen_agent.envelopes import VERSION
 from gen_agent.errors import Unpicklable
+from gen_agent.protocol import VERSION_CAPABILITY
 from gen_agent.testing.leaks import listening_ports
 from tests.actors import standins
 from tests.actors.guarded import Everyone, guarded, joined
@@ -38,7 +39,7 @@ def test_a_started_system_is_what_its_info_says() -> None:
         assert read_key(handle.port) == handle.key
         with joined(handle.info) as (system, supervisor):
             answer = system.ask(supervisor, "capabilities", 10)
-        assert answer[guardian_process.VERSION_CAPABILITY] == VERSION
+        assert answer[VERSION_CAPABILITY] == VERSION
         assert answer[guardian_process.NONCE_CAPABILITY] == handle.info.nonce
         assert answer[guardian_process.GUARDIAN_CAPABILITY] == handle.info.guardian.pid
         handle.close()

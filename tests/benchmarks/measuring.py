@@ -7,10 +7,14 @@ is the median. A rate is per second, everything else says its unit. Nothing in h
 from __future__ import annotations
 
 import statistics
+import time
 from collections.abc import Callable
 from typing import Literal, TypeAlias
 
 import attrs
+
+LONGEST_S = 40.0
+"""After so many seconds a measure begins no more rounds."""
 
 Of = Literal["ratio", "ours", "difference"]
 
@@ -113,6 +117,12 @@ Measure: TypeAlias = Callable[[Scale], list[Row]]
 
 
 def by_turns(rounds: int, *contenders: Callable[[], float]) -> tuple[float, ...]:
-    """The median of each contender, measured in rounds of all: one after the other, then again."""
-    taken = [[contender() for contender in contenders] for _ in range(rounds)]
+    """The median of each contender, measured in rounds of all: one after the other, then again.
+
+    No round is begun after `LONGEST_S`: a busy computer gets fewer of them, at least one.
+    """
+    end = time.monotonic() + LONGEST_S
+    taken: list[list[float]] = []
+    while not taken or (len(taken) < rounds and time.monotonic() < end):
+        taken.append([contender() for contender in contenders])
     return tuple(statistics.median(values) for values in zip(*taken, strict=True))

@@ -196,9 +196,7 @@ def diarist(name: tuple[str, ...], measurements: Mapping[str, Any], metadata: Ma
     note(_diaries.get(metadata["agent"]), "telemetry " + ".".join(name[1:]))
 
 
-def accountant(
-    name: tuple[str, ...], measurements: Mapping[str, Any], metadata: Mapping[str, Any]
-) -> None:
+def accountant(name: tuple[str, ...], measurements: Mapping[str, Any], metadata: Mapping[str, Any]) -> None:
     """A telemetry handler that writes down which keys an event has, and its kind of reason."""
     keys = [*sorted(measurements), "|", *sorted(metadata.keys() - {"agent"})]
     kind = metadata.get("reason_kind", "")

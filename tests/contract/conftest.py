@@ -49,7 +49,9 @@ def house(base: str, private_runtime_dir: Path) -> Iterator[AgentSystem]:
 def troupe(house: AgentSystem, base: str, tmp_path: Path) -> Iterator[Troupe]:
     """A client of that system with a stage; its agents are ended with the test."""
     with contextlib.ExitStack() as more, house.private() as client, Stage() as stage:
-        yield Troupe(client, stage, base, str(tmp_path / "diary"), lambda: more.enter_context(house.private()))
+        yield Troupe(
+            client, stage, base, str(tmp_path / "diary"), lambda: more.enter_context(house.private())
+        )
         for name in client.list():
             with contextlib.suppress(LookupError):
                 client.stop(name, timeout=20)

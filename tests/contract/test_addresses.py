@@ -49,7 +49,12 @@ def test_an_address_is_no_name(troupe: Troupe) -> None:
 
 @pytest.mark.parametrize(
     ("act", "code"),
-    [(SKIP, "pre_turn_skipped"), (HALT, "pre_turn_halted"), (BAD, "pre_turn_invalid"), (RAISE, "pre_turn_skipped")],
+    [
+        (SKIP, "pre_turn_skipped"),
+        (HALT, "pre_turn_halted"),
+        (BAD, "pre_turn_invalid"),
+        (RAISE, "pre_turn_skipped"),
+    ],
 )
 def test_an_idle_agents_refusal_is_an_acceptance(troupe: Troupe, act: Act, code: str) -> None:
     """C031, C198, C201: the completion comes first, then the one admission, which accepted."""

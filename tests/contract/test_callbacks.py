@@ -113,9 +113,7 @@ def test_what_pre_turn_refuses(troupe: Troupe, act: Act, code: str, kept: bool) 
     ("act", "code"),
     [(SKIP, "pre_turn_skipped"), (BAD, "pre_turn_invalid"), (RAISE, "pre_turn_crashed")],
 )
-def test_a_refused_prompt_of_the_agents_own_goes_to_handle_error(
-    troupe: Troupe, act: Act, code: str
-) -> None:
+def test_a_refused_prompt_of_the_agents_own_goes_to_handle_error(troupe: Troupe, act: Act, code: str) -> None:
     """C032, C034: events and chains have no caller: handle_error hears of it under a fresh ref; a halt just
     halts."""
     book = {
@@ -246,7 +244,9 @@ def test_ordinary_messages_and_events_share_one_order(troupe: Troupe) -> None:
     troupe.release()
     assert troupe.outcomes(held, later) == ["held", "later"]
     troupe.until(lambda: "handle_response prompted" in troupe.lines(agent))
-    told = [line for line in troupe.lines(agent) if line.startswith(("handle_info", "handle_event", "pre_turn"))]
+    told = [
+        line for line in troupe.lines(agent) if line.startswith(("handle_info", "handle_event", "pre_turn"))
+    ]
     assert told == [
         "pre_turn held hold:here", "handle_info m0", "handle_event m1", "handle_info m2", "handle_event m3",
         "pre_turn later", "pre_turn prompted",

@@ -39,7 +39,9 @@ def test_a_caller_owned_agent_ends_with_its_owner(troupe: Troupe) -> None:
     last words are said; no other's stop reaches it."""
     with_owner = troupe.more()
     boss = Boss(with_owner, Customer)
-    spec = child_spec(Puppet, name="kid", backend=Stagehand, book={}, stage=troupe.stage.address, diary=troupe.diary)
+    spec = child_spec(
+        Puppet, name="kid", backend=Stagehand, book={}, stage=troupe.stage.address, diary=troupe.diary
+    )
     boss.do("start_child", spec)
     agent = boss.got().result()
     troupe.hold(agent)
@@ -198,7 +200,9 @@ def test_a_down_comes_last(troupe: Troupe) -> None:
     agent = troupe.start()
     monitor = troupe.agents.monitor(agent)
     refs = [troupe.agents.submit_with_completion(agent, str(number)) for number in range(100)]
-    troupe.until(lambda: troupe.agents.receive(lambda one: isinstance(one, Completion), timeout=1) is not None)
+    troupe.until(
+        lambda: troupe.agents.receive(lambda one: isinstance(one, Completion), timeout=1) is not None
+    )
     kill(agent)
     came, down = troupe.until_down(monitor)
     assert down.reason == "killed"

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.bases
 
 
 def test_a_halt_during_a_turn_waits_for_its_end(troupe: Troupe) -> None:
-    """C066, C080: the turn and its deferred events come first, then post_run; the queue stays until resume."""
+    """C066, C080: the turn and its deferred events come first, then post_run; the queue stays."""
     agent = troupe.start()
     held = troupe.hold(agent)
     second = troupe.agents.tell_with_completion(agent, "second")
@@ -46,7 +46,7 @@ def test_a_resume_takes_a_pending_halt_back(troupe: Troupe) -> None:
 
 
 def test_two_halts_are_one(troupe: Troupe) -> None:
-    """C082, C083: a decision that halts under a pending halt, and a halt of a halted agent, run post_run once."""
+    """C082, C083: a decision that halts under a pending halt, and a halt of the halted, are one halt."""
     agent = troupe.start(book={("handle_response", "held hold:here"): HALT})
     held = troupe.hold(agent)
     troupe.agents.halt(agent)
@@ -140,7 +140,12 @@ def test_a_drain_ends_what_waits_and_lets_the_turn_finish(troupe: Troupe) -> Non
     with pytest.raises(Exception, match="drain_timeout"):
         troupe.agents.drain(agent, timeout=0.3)
     assert troupe.agents.status(agent).draining
-    for refused in (troupe.agents.ask, troupe.agents.tell, troupe.agents.notify_ack, troupe.agents.tell_with_completion):
+    for refused in (
+        troupe.agents.ask,
+        troupe.agents.tell,
+        troupe.agents.notify_ack,
+        troupe.agents.tell_with_completion,
+    ):
         with pytest.raises(Draining):
             refused(agent, "late")
     late = troupe.agents.submit_with_completion(agent, "late")

@@ -43,7 +43,15 @@ def lines_of(troupe: Troupe, log: Path, *words: str) -> list[str]:
 
 def test_failures_are_logged_by_class_under_their_agent(troupe: Troupe, log: Path) -> None:
     """C041, C048, C218, C219: name and module are with every line, the exception's text with none."""
-    hooks = ("handle_error", "handle_event", "handle_info", "post_turn", "post_run", "pre_turn", "terminate_agent")
+    hooks = (
+        "handle_error",
+        "handle_event",
+        "handle_info",
+        "post_turn",
+        "post_run",
+        "pre_turn",
+        "terminate_agent",
+    )
     agent = troupe.start("me", {(hook, "*"): RAISE for hook in hooks})
     troupe.ask(agent, "a")
     troupe.agents.notify_ack(agent, SECRET)
@@ -53,7 +61,15 @@ def test_failures_are_logged_by_class_under_their_agent(troupe: Troupe, log: Pat
     quiet = troupe.start("quiet", {("post_turn", "*"): RAISE})
     troupe.ask(quiet, f"a text:{SECRET.split()[0]} crash")
     troupe.agents.stop(agent, timeout=20)
-    told = ("handle_event", "handle_info", "post_run", "pre_turn", "terminate_agent", ": turn raised", "post_turn")
+    told = (
+        "handle_event",
+        "handle_info",
+        "post_run",
+        "pre_turn",
+        "terminate_agent",
+        ": turn raised",
+        "post_turn",
+    )
     found = lines_of(troupe, log, *told)
     assert all("ValueError" in line for line in found)
     assert {tuple(line.split("|")[:2]) for line in found} == {

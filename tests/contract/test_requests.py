@@ -195,7 +195,7 @@ def test_own_turns_of_an_agent_have_refs_nobody_can_poll_afterwards(troupe: Trou
 
 
 def test_halted_and_draining_agents_tell_why_in_status(troupe: Troupe) -> None:
-    """C070, C184, C192-C194, C217: status and snapshot agree in each state, and the active request is described."""
+    """C070, C184, C192-C194, C217: status and snapshot agree, and the active request is described."""
     agent = troupe.start(watchdog_s=500)
     idle = troupe.agents.runtime_snapshot(agent)
     assert (idle.phase, idle.current_request, idle.halted) == ("idle", None, False)

@@ -7,7 +7,7 @@ import pytest
 from gen_agent import PENDING, BackendError, Cancelled, Overloaded
 from gen_agent.messages import Admission, Completion, EventMessage
 from tests.contract.cast import BAD, HALT, SKIP, Act, say
-from tests.contract.troupe import Book, PATIENCE_S, Troupe, told
+from tests.contract.troupe import PATIENCE_S, Book, Troupe, told
 
 pytestmark = pytest.mark.bases
 
@@ -17,7 +17,10 @@ FAILS = "backend_error"
 def test_a_retry_is_the_same_request(troupe: Troupe) -> None:
     """C106, C130, C131, C204: two failures and a success under one ref: one admission, one completion, the
     attempts told to the callbacks each time."""
-    book: Book = {("handle_error", FAILS): say("second error:r"), ("handle_error", "backend_failed"): say("third")}
+    book: Book = {
+        ("handle_error", FAILS): say("second error:r"),
+        ("handle_error", "backend_failed"): say("third"),
+    }
     agent = troupe.start(book=book)
     ref = troupe.agents.submit_with_completion(agent, "first fail", stream_to=troupe.agents.address)
     came = troupe.until_end(agent)

@@ -69,7 +69,7 @@ def test_a_failing_turn_in_one_order(troupe: Troupe) -> None:
 
 
 def test_every_event_has_its_keys(troupe: Troupe) -> None:
-    """C221-C230, C233, C235: a success, a failure, a rejection, an event and a halt, with exactly these keys."""
+    """C221-C230, C233, C235: a success, a failure, a rejection, an event, a halt: exactly these keys."""
     book = {
         ("pre_turn", "no"): SKIP,
         ("handle_event", "halt"): HALT,
@@ -77,7 +77,11 @@ def test_every_event_has_its_keys(troupe: Troupe) -> None:
         ("handle_error", "backend_failed"): say("c"),
     }
     agent = troupe.start(book=book, telemetry=ACCOUNTANT)
-    assert [troupe.ask(agent, prompt) for prompt in ("a", "b error:r", "no")] == ["a", "c", "pre_turn_skipped"]
+    assert [troupe.ask(agent, prompt) for prompt in ("a", "b error:r", "no")] == [
+        "a",
+        "c",
+        "pre_turn_skipped",
+    ]
     for event in ("e", "halt"):
         troupe.agents.notify_ack(agent, event)
     turn = "attempt origin"
@@ -91,7 +95,9 @@ def test_every_event_has_its_keys(troupe: Troupe) -> None:
         *[f"turn.rejected: system_time_s | {turn} reason_kind ref pre_turn_skipped"] * 2,
     ]
     prompts = keys_of(troupe, "prompt.start", "prompt.stop", "prompt.error")
-    assert prompts[0] == "prompt.start: system_time_s | agent_state attempt original_prompt prompt ref rewritten"
+    assert (
+        prompts[0] == "prompt.start: system_time_s | agent_state attempt original_prompt prompt ref rewritten"
+    )
     assert prompts[1] == "prompt.stop: duration_s | agent_state attempt ref"
     assert prompts[3] == "prompt.error: duration_s system_time_s | agent_state attempt reason ref"
     assert prompts[-1] == "prompt.error: system_time_s | agent_state attempt reason ref"
@@ -104,7 +110,7 @@ def test_every_event_has_its_keys(troupe: Troupe) -> None:
 
 
 def test_queues_are_told_of(troupe: Troupe) -> None:
-    """C152, C154, C224, C225, C231, C232: each queued prompt with the depth, each refusal, each cancellation."""
+    """C152, C154, C224, C225, C231, C232: each queued prompt with the depth, each refusal and cancel."""
     agent = troupe.start(telemetry=ACCOUNTANT, max_pending_prompts=1, max_pending_notifications=0)
     held = troupe.hold(agent)
     queued = troupe.agents.tell_with_completion(agent, "queued")

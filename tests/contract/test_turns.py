@@ -41,7 +41,10 @@ def test_a_compact_response_keeps_a_prefix(troupe: Troupe) -> None:
     assert coverage.first_omission == Omission("bytes", "text")
     assert response.text == "a"
     assert len([one for one in troupe.until_end(agent) if isinstance(one, EventMessage)]) == 4
-    assert [line for line in troupe.lines(agent) if line.startswith("stream")][2:4] == ["stream two", "stream a"]
+    assert [line for line in troupe.lines(agent) if line.startswith("stream")][2:4] == [
+        "stream two",
+        "stream a",
+    ]
 
 
 def test_a_lossless_turn_stops_at_what_does_not_fit(troupe: Troupe) -> None:
@@ -172,7 +175,7 @@ def test_a_session_goes_from_turn_to_turn(troupe: Troupe) -> None:
     ],
 )
 def test_a_checkpoint_outlives_its_turn(troupe: Troupe, prompt: str, code: str | None) -> None:
-    """C188-C191: the first id is kept whatever becomes of the turn; another one fails it; none is an event."""
+    """C188-C191: the first id is kept whatever becomes of the turn; another fails it; none is an event."""
     agent = troupe.start()
     assert troupe.ask(agent, prompt) == (code or "a")
     assert troupe.agents.ask(agent, "b").session_id == "id-1"

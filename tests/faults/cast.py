@@ -69,6 +69,16 @@ class Witness(Agent):
             append(self.mark, reason)
 
 
+class Forgetful(Witness):
+    """Keeps nothing, so that what grows is ours."""
+
+    def handle_response(self, ref: Any, response: Any, state: Any) -> Any:
+        return NoReply(state)
+
+    def handle_error(self, ref: Any, error: Any, state: Any) -> Any:
+        return NoReply(state)
+
+
 class Unruly(Witness):
     """Ends with the first answer of its backend."""
 
@@ -121,7 +131,7 @@ def _explode(pid: int) -> Any:
 
 
 class Faulty(Backend):
-    """Does what the words of a prompt say, then answers with the prompt's name; a session counts its turns."""
+    """Does what the words of a prompt say, then answers with its name; a session counts its turns."""
 
     def __init__(self, stage: StageAddress, journal: str, start: str | None = None) -> None:
         self._stage, self._journal = stage, journal

@@ -1,4 +1,6 @@
-"""Systems for faults that a system survives: one for all tests of a file, warm, so that what a test leaves shows."""
+"""Systems for faults that a system survives: one for all tests of a file, warm, so that what a test leaves
+shows.
+"""
 
 from __future__ import annotations
 

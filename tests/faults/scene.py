@@ -23,7 +23,7 @@ from gen_agent.backends.stage import Stage
 from gen_agent.events import Response
 from gen_agent.messages import Admission, Completion, Down
 from gen_agent.values import AgentAddress, MonitorRef, RequestRef
-from tests.faults.cast import Faulty, Witness, append, lines
+from tests.faults.cast import Faulty, Witness, lines
 
 PATIENCE_S = 30.0
 QUIET_S = 0.05
@@ -214,9 +214,3 @@ def gone(path: Path) -> None:
             if ProcessId.of(pid).alive():
                 alive.append(pid)
     assert alive == []
-
-
-__all__ = [
-    "ASKED", "PATIENCE_S", "QUEUED", "TOLD", "Asking", "Scene", "append", "gone", "kill", "lines", "process_of",
-    "scene",
-]  # fmt: skip

@@ -1,5 +1,5 @@
-"""Every way an agent can end, with work in flight and queued: one `Down` with the right reason, one outcome or
-`AgentDown` per request, nothing run twice, and the name free again.
+"""Every way an agent can end, with work in flight and queued: one `Down` with the right reason, one outcome
+or `AgentDown` per request, nothing run twice, and the name free again.
 """
 
 from __future__ import annotations
@@ -109,7 +109,9 @@ FAILING_RUNS = {
 
 @pytest.mark.parametrize("reason", FAILING_RUNS)
 def test_a_run_that_fails_is_told_once(reason: str, agents: AgentSystem, tmp_path: Path) -> None:
-    """C025: what was sent before pre_run failed has no outcome; its submitter and every monitor get one Down."""
+    """C025: what was sent before pre_run failed has no outcome; its submitter and every monitor get one
+    Down.
+    """
     with scene(
         agents, tmp_path, None, agent=NeverRuns, fails=FAILING_RUNS[reason], gate=stage_gate(tmp_path)
     ) as there:
@@ -148,7 +150,9 @@ class FifoGate:
 
 @pytest.mark.parametrize("times", range(3))
 def test_a_monitor_of_the_dead_answers_at_once(times: int, agents: AgentSystem, tmp_path: Path) -> None:
-    """C255: monitors made before, while and after an agent is killed get one Down each, the late ones noproc."""
+    """C255: monitors made before, while and after an agent is killed get one Down each, the late ones
+    noproc.
+    """
     with scene(agents, tmp_path, None) as there:
         early = [agents.monitor("victim") for _ in range(3)]
         process_of(there.address).signal(signal.SIGKILL)

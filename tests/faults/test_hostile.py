@@ -1,5 +1,5 @@
-"""Hostile and broken input: whatever message arrives, the agent that gets it lives and answers; what can be told of a
-mistake is told to whoever made it.
+"""Hostile and broken input: whatever message arrives, the agent that gets it lives and answers; what can be
+told of a mistake is told to whoever made it.
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ _ADDRESSES = st.one_of(
 _INCARNATIONS = st.builds(Incarnation, st.text(max_size=5), st.integers(), st.integers(), st.text(max_size=5))
 _ANY = st.recursive(
     st.one_of(_SCALARS, _REFS, _PROCESSES, _SEALED, _RUNS, _ADDRESSES, _INCARNATIONS),
-    lambda inner: st.tuples(inner, inner) | st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
+    lambda inner: (
+        st.tuples(inner, inner) | st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner)
+    ),
     max_leaves=5,
 )
 
@@ -77,6 +79,10 @@ def forged(draw: st.DrawFn) -> Any:
 def victim(agents: AgentSystem, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     """One agent for all of it."""
     with scene(agents, tmp_path_factory.mktemp("hostile"), None) as there:
+        # The connections that tests share are made before the first.
+        lives(there)
+        agents.list()
+        agents._opened.system.ask(there.address.actor, GetStatus(), PATIENCE_S)
         yield there
 
 
@@ -92,7 +98,9 @@ def lives(there: Scene) -> None:
 
 @given(st.lists(forged(), min_size=1, max_size=20))
 def test_no_forged_message_ends_or_wedges_an_agent(victim: Scene, lot: list[Any]) -> None:
-    """C076, C180: whatever is in their fields, our messages are refused, dropped or served; the agent goes on."""
+    """C076, C180: whatever is in their fields, our messages are refused, dropped or served; the agent goes
+    on.
+    """
     for message in lot:
         victim.agents._line.post(victim.address.actor, message)
     lives(victim)
@@ -144,11 +152,15 @@ def test_a_call_to_another_incarnation_is_refused(victim: Scene) -> None:
 def test_a_huge_prompt(victim: Scene) -> None:
     """A prompt of 30 MB arrives whole; the next one is served as ever."""
     words = "x" * (30 << 20)
-    assert victim.agents.ask(victim.address, f"huge {words[:0]}text:{words}", timeout=PATIENCE_S).text == "huge"
+    assert (
+        victim.agents.ask(victim.address, f"huge {words[:0]}text:{words}", timeout=PATIENCE_S).text == "huge"
+    )
     lives(victim)
 
 
-@pytest.mark.parametrize("value", [lambda: None, RefusesPickle(), (1, [RefusesPickle()])], ids=["1", "2", "3"])
+@pytest.mark.parametrize(
+    "value", [lambda: None, RefusesPickle(), (1, [RefusesPickle()])], ids=["1", "2", "3"]
+)
 def test_what_can_not_be_pickled_enqueues_nothing(value: Any, victim: Scene) -> None:
     """C105: Unpicklable in the caller, naming what it was; the agent never hears of it."""
     before = victim.agents.status(victim.address).agent_state
@@ -164,11 +176,9 @@ def test_what_can_not_be_opened_is_told_as_such(victim: Scene) -> None:
     lives(victim)
 
 
-@pytest.mark.parametrize("name", [1.5, None, [], ("a", 1.5), object()], ids=str)
+@pytest.mark.parametrize("name", [1.5, None, [], ("a", 1.5), object()], ids=["1", "2", "3", "4", "5"])
 def test_a_bad_name_is_refused_in_the_caller(name: Any, victim: Scene) -> None:
-    """C105: names are texts, bytes, ints and tuples of these; anything else raises before anything is sent."""
+    """C105: names are texts, bytes, ints and tuples of these; anything else is refused unsent."""
     for use in (victim.agents.whereis, lambda it: victim.agents.ask(it, "x"), victim.agents.monitor):
         with pytest.raises(TypeError):
             use(name)
-
-

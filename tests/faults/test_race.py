@@ -1,4 +1,6 @@
-"""The race of an interrupt against a turn that ends: whoever wins, there is one outcome, and it is the one told."""
+"""The race of an interrupt against a turn that ends: whoever wins, there is one outcome, and it is the one
+told.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,9 @@ def test_an_interrupt_and_the_end_of_a_turn(
         for number in range(runs):
             ways.append(race(there, number, aim.delay_s))
             aim.hit(ways[-1])
-        print(f"{sum(ways)} of {runs} interrupts came in time; the race is won at {aim.delay_s * 1000:.1f} ms")
+        print(
+            f"{sum(ways)} of {runs} interrupts came in time; the race is won at {aim.delay_s * 1000:.1f} ms"
+        )
         assert least <= sum(ways) <= runs - least
         there.end_alive()
 

@@ -1,4 +1,6 @@
-"""Recipients that are dead, slow or stopped cost nobody else anything, and get what they are due when they go on."""
+"""Recipients that are dead, slow or stopped cost nobody else anything, and get what they are due when they
+go on.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,11 @@ def all_due(got: tuple[Any, ...], refs: list[Any], events: int) -> None:
     """One completion per request, in order; its events came before it, or are counted as dropped."""
     assert [message.ref for message in got if isinstance(message, Completion)] == refs
     for ref in refs:
-        mine = [message for message in got if message.ref == ref and isinstance(message, (EventMessage, Completion))]
+        mine = [
+            message
+            for message in got
+            if message.ref == ref and isinstance(message, (EventMessage, Completion))
+        ]
         *streamed, completion = mine
         assert isinstance(completion, Completion)
         assert len(streamed) + completion.dropped_events == events
@@ -109,7 +115,9 @@ def test_a_recipient_that_dies_in_the_stream(agents: AgentSystem, tmp_path: Path
 
 
 def test_a_stopped_recipient(agents: AgentSystem, tmp_path: Path) -> None:
-    """C181: while a recipient is stopped others are served; when it goes on it gets everything, in order, once."""
+    """C181: while a recipient is stopped others are served; when it goes on it gets everything, in order,
+    once.
+    """
     with scene(agents, tmp_path, None) as there:
         listener = Listener.make(agents)
         listener.process.signal(signal.SIGSTOP)
@@ -137,7 +145,9 @@ def test_a_stopped_recipient_that_is_killed(agents: AgentSystem, tmp_path: Path)
 
 
 def test_a_slow_recipient(agents: AgentSystem, tmp_path: Path) -> None:
-    """C175, C181: a slow recipient with room for few events gets every completion, and the count of what it missed."""
+    """C175, C181: a slow recipient with room for few events gets every completion, and the count of what it
+    missed.
+    """
     with scene(agents, tmp_path, None, max_relay_events=20) as there:
         listener = Listener.make(agents, Slow)
         refs = submit(there, listener.address, f"flood:{EVENTS}")

@@ -10,7 +10,14 @@ from typing import Any
 
 import pytest
 
-from gen_agent import AgentNotFound, AgentTerminated, GenAgentError, Interrupted, WorkerCrashed, WorkerUnavailable
+from gen_agent import (
+    AgentNotFound,
+    AgentTerminated,
+    GenAgentError,
+    Interrupted,
+    WorkerCrashed,
+    WorkerUnavailable,
+)
 from gen_agent.actors.processes import ProcessId, Watched, children
 from gen_agent.actors.system import AgentSystem
 from gen_agent.backends.stage import Stage
@@ -93,7 +100,9 @@ def replaced(there: Scene, tmp_path: Path) -> ProcessId:
 
 
 def test_a_death_while_being_replaced_costs_one_more_turn(agents: AgentSystem, tmp_path: Path) -> None:
-    """C137: the turn that waited for the successor is WorkerUnavailable; those behind it run in the next one."""
+    """C137: the turn that waited for the successor is WorkerUnavailable; those behind it run in the next
+    one.
+    """
     with scene(agents, tmp_path, forward={"start": str(tmp_path / "slow")}) as there:
         kill(replaced(there, tmp_path), signal.SIGKILL)
         outcomes = there.outcomes()
@@ -129,7 +138,9 @@ def test_an_agent_stops_while_its_worker_is_being_replaced(agents: AgentSystem, 
 
 
 def test_a_worker_killed_idle_costs_nothing(agents: AgentSystem, tmp_path: Path) -> None:
-    """A worker that is dead when a prompt comes is replaced for it: every turn runs, once, and the session goes on."""
+    """A worker that is dead when a prompt comes is replaced for it: every turn runs, once, and the session
+    goes on.
+    """
     with scene(agents, tmp_path, None) as there:
         for number in range(10):
             response = agents.ask(there.address, f"turn{number}", timeout=PATIENCE_S)

@@ -1,4 +1,5 @@
-"""Deaths of what an agent stands on, with work in flight and queued: the supervisor, the admin, the logger, the guardian.
+"""Deaths of what an agent stands on, with work in flight and queued: the supervisor, the admin, the logger,
+the guardian.
 
 Whatever dies, every waiting call ends, every monitor answers once, later calls fail at once instead of
 hanging, and closing leaves nothing.
@@ -83,7 +84,9 @@ def all_down(there: Scene) -> None:
 def test_a_guarded_system_goes_down_whole(
     victim: Callable[[AgentSystem], ProcessId], own: AgentSystem, tmp_path: Path
 ) -> None:
-    """C014, C104: whichever vital process is killed, all of the system is gone and every waiting call has ended."""
+    """C014, C104: whichever vital process is killed, all of the system is gone and every waiting call has
+    ended.
+    """
     with scene(own, tmp_path) as there:
         target = victim(own)
         with contextlib.ExitStack() as stack:
@@ -96,7 +99,9 @@ def test_a_guarded_system_goes_down_whole(
 
 @pytest.mark.parametrize("base", [OWN, STOCK])
 def test_agents_of_a_lost_supervisor_end_orderly(base: str, tmp_path: Path) -> None:
-    """C014, C047: the system lives on, its agents end with registry_lost, and the next call finds another one."""
+    """C014, C047: the system lives on, its agents end with registry_lost, and the next call finds another
+    one.
+    """
     mark = str(tmp_path / "mark")
     with (
         AgentSystem(base) as agents,
@@ -138,5 +143,3 @@ def test_an_orderly_close_with_work_in_flight(tmp_path: Path) -> None:
     with agent:
         assert agent.ended
     assert lines(mark) == ["shutdown"]
-
-

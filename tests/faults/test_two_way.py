@@ -1,4 +1,6 @@
-"""Traffic in both directions at once, and more of it than anybody can look at: nothing lost, nothing out of order."""
+"""Traffic in both directions at once, and more of it than anybody can look at: nothing lost, nothing out of
+order.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ ENDLESS = 10**9
 
 @pytest.mark.parametrize("messages", [1_000, pytest.param(5_000, marks=pytest.mark.faults)])
 def test_both_ways_at_once(messages: int, agents: AgentSystem, tmp_path: Path) -> None:
-    """C239: Thousands of casts of a script and as many messages of its agent cross: all arrive, in order, none twice."""
+    """C239: Thousands of casts of a script and as many messages of its agent cross: all arrive, in order,
+    none twice.
+    """
     with scene(agents, tmp_path, None, agent=Echoing) as there:
         to = agents.address
         got = []
@@ -41,7 +45,9 @@ def test_both_ways_at_once(messages: int, agents: AgentSystem, tmp_path: Path) -
 def test_a_flood_can_be_interrupted(agents: AgentSystem, tmp_path: Path) -> None:
     """C119, C120: an interrupt and other calls are served at once while a backend never stops talking."""
     with scene(agents, tmp_path, None, max_relay_events=1_000) as there:
-        ref = agents.tell_with_completion(there.address, f"first hold:here flood:{ENDLESS}", stream_to=agents.address)
+        ref = agents.tell_with_completion(
+            there.address, f"first hold:here flood:{ENDLESS}", stream_to=agents.address
+        )
         there.stage.wait_blocked("here")
         there.release()
         assert agents.receive(timeout=PATIENCE_S).ref == ref
@@ -54,8 +60,13 @@ def test_a_flood_can_be_interrupted(agents: AgentSystem, tmp_path: Path) -> None
 
 
 def test_a_flooded_agent_stops(agents: AgentSystem, tmp_path: Path) -> None:
-    """C071, C129: a stop during a flood ends the agent within its time, and Down comes after everything else."""
-    with scene(agents, tmp_path, None, max_relay_events=1_000) as there, Watched(process_of(there.address)) as agent:
+    """C071, C129: a stop during a flood ends the agent within its time, and Down comes after everything
+    else.
+    """
+    with (
+        scene(agents, tmp_path, None, max_relay_events=1_000) as there,
+        Watched(process_of(there.address)) as agent,
+    ):
         agents.tell_with_completion(there.address, f"first flood:{ENDLESS}", stream_to=agents.address)
         agents.receive(timeout=PATIENCE_S)
         agents.stop("victim", timeout=PATIENCE_S)
@@ -68,7 +79,9 @@ def test_a_flooded_agent_stops(agents: AgentSystem, tmp_path: Path) -> None:
 
 @pytest.mark.faults
 def test_a_million_events(agents: AgentSystem, tmp_path: Path) -> None:
-    """C165, C166: every one of a million events is observed, and relayed or counted; other calls are answered."""
+    """C165, C166: every one of a million events is observed, and relayed or counted; other calls are
+    answered.
+    """
     with scene(agents, tmp_path, None) as there:
         ended = threading.Event()
         answered = []
@@ -84,7 +97,9 @@ def test_a_million_events(agents: AgentSystem, tmp_path: Path) -> None:
             seen = sum(1 for _ in stream)
         ended.set()
         thread.join(PATIENCE_S)
-        print(f"{seen} events seen, {stream.dropped_events} dropped, {len(answered)} calls answered meanwhile")
+        print(
+            f"{seen} events seen, {stream.dropped_events} dropped, {len(answered)} calls answered meanwhile"
+        )
         assert seen + stream.dropped_events == FLOOD + 1
         assert stream.response.event_coverage.observed_events == FLOOD + 1
         assert len(answered) > 10
@@ -93,7 +108,9 @@ def test_a_million_events(agents: AgentSystem, tmp_path: Path) -> None:
 
 @pytest.mark.faults
 def test_a_million_events_for_a_stopped_recipient(agents: AgentSystem, tmp_path: Path) -> None:
-    """C181: what a stopped recipient does not take is dropped above a bound, so that the agent does not grow."""
+    """C181: what a stopped recipient does not take is dropped above a bound, so that the agent does not
+    grow.
+    """
     with scene(agents, tmp_path, None) as there:
         listener = Listener.make(agents)
         listener.process.signal(signal.SIGSTOP)

@@ -1,5 +1,5 @@
-"""Every way a worker can fail its agent, with work in flight and queued: the turn has its one error, what waited runs,
-the agent lives on, and nothing is left.
+"""Every way a worker can fail its agent, with work in flight and queued: the turn has its one error, what
+waited runs, the agent lives on, and nothing is left.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pytest
 from gen_agent import Interrupted, Unpicklable, WatchdogTimeout, WorkerCrashed
 from gen_agent.actors.system import AgentSystem
 from gen_agent.errors import GenAgentError
-from tests.faults.scene import QUEUED, Scene, kill, scene
+from tests.faults.scene import QUEUED, Scene, gone, kill, scene
 
 
 def interrupt(scene: Scene) -> None:
@@ -85,6 +85,9 @@ FAULTS = (
     Fault("answers after its kill", "", stop_and_interrupt, Interrupted()),
     Fault("leaves a ghost that answers", "ghost", release, CRASHED(0)),
     Fault("ignores SIGTERM", "deaf hold:deaf", terminate, WatchdogTimeout(2.0), {"watchdog_s": 2.0}),
+    Fault("interrupted with tools running", "tools:{tools} hold:there", wait_in("there"), Interrupted()),
+    Fault("killed with tools running", "tools:{tools} kill:SIGKILL", release, CRASHED("SIGKILL")),
+    Fault("exits with tools running", "tools:{tools} exit:0", release, CRASHED(0)),
     Fault("loses its link", "unlink hold:there", release, CRASHED("no answer")),
     Fault("says what is no frame", "lie hold:there", release, CRASHED("garbage on its link")),
     Fault("raises", "raise:plain", release, CRASHED("ValueError")),
@@ -102,8 +105,11 @@ FAULTS = (
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 def test_a_fault_of_the_worker_costs_one_turn(fault: Fault, agents: AgentSystem, tmp_path: Path) -> None:
     """C037, C095: the turn ends with exactly one error, everything queued runs, the agent answers."""
-    with scene(agents, tmp_path, fault.words, **fault.options) as there:
+    tools = tmp_path / "tools"
+    with scene(agents, tmp_path, fault.words.format(tools=tools), **fault.options) as there:
         fault.act(there)
         outcomes = there.outcomes()
         assert outcomes == {"first": fault.outcome, **{name: name for name in QUEUED}}
+        if "{tools}" in fault.words:
+            gone(tools)
         there.end_alive()

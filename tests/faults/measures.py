@@ -1,0 +1,97 @@
+"""What a system holds, process by process: memory that is its own share, descriptors, children."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+
+import attrs
+
+from gen_agent.actors.processes import ProcessId, children
+
+SETTLING_LOOKS = 40
+
+
+def _own_bytes(pid: int) -> int:
+    """The proportional share of memory of a process, in bytes, without the pages of files.
+
+    Pages of files are shared with whatever else runs on this machine, and no leak shows there.
+    """
+    with open(f"/proc/{pid}/smaps_rollup") as file:
+        return next(int(line.split()[1]) << 10 for line in file if line.startswith("Pss_Anon:"))
+
+
+@attrs.frozen
+class Holding:
+    """What a few processes hold together."""
+
+    bytes: int
+    descriptors: int
+    children: int
+
+    @classmethod
+    def of(cls, processes: Sequence[ProcessId]) -> Holding:
+        """Look now."""
+        pids = [one.pid for one in processes]
+        return cls(
+            sum(map(_own_bytes, pids)),
+            sum(len(os.listdir(f"/proc/{pid}/fd")) for pid in pids),
+            sum(len(children(pid)) for pid in pids),
+        )
+
+
+@attrs.frozen
+class Growth:
+    """What repeating something costs: bytes per cycle, and what is held more in the end."""
+
+    cycles: int
+    bytes_per_cycle: float
+    descriptors: int
+    children: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.cycles} cycles: {self.bytes_per_cycle:+.0f} bytes a cycle, "
+            f"{self.descriptors:+} descriptors, {self.children:+} children"
+        )
+
+
+@attrs.frozen
+class Plan:
+    """What is repeated, how often, whose holdings count, and what lets a moment pass in which ends are
+    noticed.
+    """
+
+    cycle: Callable[[int], None]
+    warm_up: int
+    cycles: int
+    processes: Sequence[ProcessId]
+    settle: Callable[[], None]
+
+
+def growth(plan: Plan) -> Growth:
+    """Compare what the processes hold after the warm-up and in the end."""
+    for number in range(plan.warm_up):
+        plan.cycle(number)
+    before = _settled(plan, None)
+    for number in range(plan.warm_up, plan.warm_up + plan.cycles):
+        plan.cycle(number)
+    after, cycles = _settled(plan, before), plan.cycles
+    return Growth(
+        cycles,
+        (after.bytes - before.bytes) / cycles,
+        after.descriptors - before.descriptors,
+        after.children - before.children,
+    )
+
+
+def _settled(plan: Plan, wanted: Holding | None) -> Holding:
+    """What is held once what has just ended is noticed everywhere: looked at a few times, if need be."""
+    found = Holding.of(plan.processes)
+    for _ in range(SETTLING_LOOKS):
+        plan.settle()
+        last, found = found, Holding.of(plan.processes)
+        same = last if wanted is None else wanted
+        if (found.descriptors, found.children) == (same.descriptors, same.children):
+            break
+    return found
