@@ -143,8 +143,9 @@ def _checks(cls: type) -> tuple[tuple[str, _Check], ...]:
 
 def is_sound(message: Envelope) -> bool:
     """Whether every field is what it is declared to be; one that the sender never wrote is not."""
+    cls: Any = type(message)
     try:
-        return all(check(getattr(message, name)) for name, check in _checks(type(message)))
+        return all(check(getattr(message, name)) for name, check in _checks(cls))
     except (AttributeError, TypeError):
         return False
 

@@ -74,6 +74,11 @@ def attach_path(path: str) -> None:
     attach(path, ("gen_agent",), handler)
 
 
+def heard() -> bool:
+    """Whether anybody may listen in this process."""
+    return bool(_handlers)
+
+
 def emit(name: tuple[str, ...], measurements: Mapping[str, Any], metadata: Mapping[str, Any]) -> None:
     """Tell the handlers of this process. Never raises (C238).
 

@@ -82,11 +82,22 @@ def forget_child(parent: Actor, child: Child) -> None:
     address = getattr(info, "childRealAddr", None)
     if address is not None:
         manager._handleChildExited(address)
+        forget_address(parent, address)
         return
     # It died before it had an address: whatever waits to be sent to it would wait for ever.
     manager._child_procs = [other for other in _infos(parent) if other is not info]
     with contextlib.suppress(AttributeError, KeyError):
         manager._retryPendingChildOperations(info.childNum, None)
+
+
+def forget_address(parent: Actor, address: Any) -> None:
+    """Have Thespian let go of the address of a child that has ended: it keeps all there ever were."""
+    book = getattr(parent._myRef, "_addrManager", None)
+    known: list[Any] = getattr(book, "_managed", [])
+    for place in reversed(range(len(known))):
+        if known[place] is not None and known[place] == address:
+            known[place] = None
+            return
 
 
 def living_children(parent: Actor) -> tuple[ProcessId, ...]:

@@ -14,10 +14,11 @@ from importlib import import_module
 from typing import Any
 
 import attrs
+from thespian.actors import ChildActorExited
 
 from gen_agent.actors import scripts
 from gen_agent.actors.agent import AgentActor
-from gen_agent.actors.children import CannotCreate, create_child
+from gen_agent.actors.children import CannotCreate, create_child, forget_address
 from gen_agent.actors.internal import Begin, Preload, Spawn, Spawned, SpawnFailed
 from gen_agent.actors.processes import open_descriptors
 from gen_agent.actors.shell import Shell, log_failure
@@ -35,11 +36,13 @@ class NurseryActor(Shell):
         self._warm = False
 
     def handle(self, message: Any, sender: Any) -> None:
-        """Load, or fork and begin an agent."""
+        """Load, or fork and begin an agent; one that has ended is forgotten."""
         if isinstance(message, Preload):
             self._load(lambda: _import_all(message))
         elif isinstance(message, Spawn):
             self._spawn(message, sender)
+        elif isinstance(message, ChildActorExited):
+            forget_address(self, message.childAddress)
 
     def _load(self, call: Any) -> None:
         before = open_descriptors() if self.has_processes else frozenset()

@@ -27,6 +27,10 @@ class Reporter:
     recipient: Any
     send: Callable[[Any, object], None]
 
+    def heard(self) -> bool:
+        """Whether anybody may listen."""
+        return self.recipient is not None or telemetry.heard()
+
     def emit(
         self, name: tuple[str, ...], measurements: Mapping[str, Any], metadata: Mapping[str, Any]
     ) -> None:

@@ -96,6 +96,7 @@ class Starting:
             reporter.emit,
             reporter.log,
             self.address.incarnation.nonce,
+            reporter.heard,
         )
         life.begin(machine, options.max_pending_prompts)
         parts.agent.context = AgentContext(actor, self.address, actor.wake_user)

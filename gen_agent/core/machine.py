@@ -40,7 +40,7 @@ from gen_agent.core.controls import (
 )
 from gen_agent.core.exits import closing, crashed, crashed_again, drain_ending, end, session_closed
 from gen_agent.core.hooks import Hooks
-from gen_agent.core.model import Closed, Emit, Log, Model, State
+from gen_agent.core.model import Closed, Emit, Heard, Log, Model, State
 from gen_agent.core.notices import deafen, defer, defer_info, informed, notified
 from gen_agent.core.queries import poll, tell_snapshot, tell_status, unknown
 from gen_agent.core.working import (
@@ -164,16 +164,24 @@ class UndeclaredTransition(AssertionError):
 class Machine:
     """One agent. `hooks`, `emit` and `log` are called during a step; everything else leaves as an effect.
 
-    `emit(name, measurements, metadata)` and `log(level, text)` must not raise. `nonce` makes the refs of the
+    `emit(name, measurements, metadata)` and `log(level, text)` must not raise; nothing is put together for
+    `emit` while `heard()` is false. `nonce` makes the refs of the
     agent's own prompts unique.
     """
 
     __slots__ = ("_model", "_row", "_row_of")
 
     def __init__(
-        self, name: Name, options: AgentOptions, hooks: Hooks, emit: Emit, log: Log, nonce: str
+        self,
+        name: Name,
+        options: AgentOptions,
+        hooks: Hooks,
+        emit: Emit,
+        log: Log,
+        nonce: str,
+        heard: Heard = lambda: True,
     ) -> None:
-        self._model = Model(name, options, hooks, emit, log, nonce)
+        self._model = Model(name, options, hooks, emit, log, nonce, heard)
         self._row_of = self._model.state
         self._row = TABLE[self._row_of]
 

@@ -25,6 +25,7 @@ from gen_agent.values import Name, RequestRef
 
 Emit = Callable[[tuple[str, ...], Mapping[str, Any], Mapping[str, Any]], None]
 Log = Callable[[str, str], None]
+Heard = Callable[[], bool]
 
 
 class State(enum.Enum):
@@ -79,15 +80,23 @@ class Model:
     """One agent's data. `emit` and `log` are called during the step, everything else leaves through `out`."""
 
     __slots__ = (
-        "_minted", "_nonce", "agent_state", "drained", "emit", "ending", "hooks", "log", "name", "notices",
-        "now", "options", "out", "pacing", "postponed", "prompts", "reset", "results", "session",
+        "_minted", "_nonce", "agent_state", "drained", "emit", "ending", "heard", "hooks", "log", "name",
+        "notices", "now", "options", "out", "pacing", "postponed", "prompts", "reset", "results", "session",
         "session_version", "slot", "state", "streams", "turn", "turns",
     )  # fmt: skip
 
     def __init__(
-        self, name: Name, options: AgentOptions, hooks: Hooks, emit: Emit, log: Log, nonce: str
+        self,
+        name: Name,
+        options: AgentOptions,
+        hooks: Hooks,
+        emit: Emit,
+        log: Log,
+        nonce: str,
+        heard: Heard,
     ) -> None:
-        self.name, self.options, self.hooks, self.emit, self.log = name, options, hooks, emit, log
+        self.name, self.options, self.hooks = name, options, hooks
+        self.emit, self.heard, self.log = emit, heard, log
         self.state = State.STARTING
         self.agent_state: Any = None
         self.streams = False

@@ -41,6 +41,8 @@ TERMINATED = ("gen_agent", "terminated")
 
 def started(m: Model, turn: Turn) -> None:
     """A live worker has the prompt (C221, C226)."""
+    if not m.heard():
+        return
     request = turn.request
     prompt = {
         "agent": m.name,
@@ -57,6 +59,8 @@ def started(m: Model, turn: Turn) -> None:
 
 def stopped(m: Model, request: Request, duration_s: float) -> None:
     """The turn succeeded (C222, C227)."""
+    if not m.heard():
+        return
     told = {"agent": m.name, "ref": request.ref, "attempt": request.attempt, "agent_state": m.agent_state}
     m.emit(PROMPT_STOP, {"duration_s": duration_s}, told)
     m.emit(TURN_STOP, {"duration_s": duration_s}, _turn(m, request))
@@ -64,6 +68,8 @@ def stopped(m: Model, request: Request, duration_s: float) -> None:
 
 def failed(m: Model, request: Request, error: GenAgentError, duration_s: float) -> None:
     """A turn that had started failed (C223, C228)."""
+    if not m.heard():
+        return
     prompt_error(m, request.ref, request.attempt, error, duration_s)
     told = _turn(m, request)
     told["reason_kind"] = _failure_kind(error)
@@ -74,6 +80,8 @@ def prompt_error(
     m: Model, ref: RequestRef, attempt: int, error: GenAgentError, duration_s: float | None = None
 ) -> None:
     """A prompt failed; with a duration only if it was dispatched (C228)."""
+    if not m.heard():
+        return
     measured = _TIME if duration_s is None else {**_TIME, "duration_s": duration_s}
     told = {"agent": m.name, "ref": ref, "attempt": attempt, "reason": error, "agent_state": m.agent_state}
     m.emit(PROMPT_ERROR, measured, told)
@@ -81,6 +89,8 @@ def prompt_error(
 
 def rejected(m: Model, request: Request, error: GenAgentError) -> None:
     """A request will never be dispatched (C224)."""
+    if not m.heard():
+        return
     told = _turn(m, request)
     crashed = isinstance(error, PreTurnCrashed)
     told["reason_kind"] = (error.code, error.fields["exception"]) if crashed else error.code
@@ -89,6 +99,8 @@ def rejected(m: Model, request: Request, error: GenAgentError) -> None:
 
 def cancelled(m: Model, request: Request, reason_kind: str) -> None:
     """An accepted request was taken out before it ran: caller_cancelled or caller_down (C225)."""
+    if not m.heard():
+        return
     told = _turn(m, request)
     told["reason_kind"] = reason_kind
     m.emit(TURN_CANCELLED, _TIME, told)
@@ -96,31 +108,43 @@ def cancelled(m: Model, request: Request, reason_kind: str) -> None:
 
 def queued(m: Model) -> None:
     """A prompt was queued; the depth includes it (C231)."""
+    if not m.heard():
+        return
     m.emit(MAILBOX_QUEUED, {"depth": len(m.prompts)}, {"agent": m.name})
 
 
 def refused(m: Model, reason: GenAgentError) -> None:
     """A prompt, notification or message was refused (C232)."""
+    if not m.heard():
+        return
     m.emit(INPUT_REJECTED, _TIME, {"agent": m.name, "reason": reason})
 
 
 def received(m: Model, event: object) -> None:
     """A notification came in (C229)."""
+    if not m.heard():
+        return
     m.emit(EVENT_RECEIVED, _TIME, {"agent": m.name, "event": event})
 
 
 def phase(m: Model, old: str | None, new: str) -> None:
     """The agent became idle or busy (C230)."""
+    if not m.heard():
+        return
     m.emit(STATE_CHANGED, _TIME, {"agent": m.name, "from": old, "to": new})
 
 
 def halted(m: Model) -> None:
     """A halt is complete (C233)."""
+    if not m.heard():
+        return
     m.emit(HALTED, _TIME, {"agent": m.name, "agent_state": m.agent_state})
 
 
 def terminated(m: Model, reason: str) -> None:
     """Both termination callbacks have run (C234)."""
+    if not m.heard():
+        return
     m.emit(TERMINATED, _TIME, {"agent": m.name, "reason": reason})
 
 

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gen_agent.actors import orders
-from gen_agent.actors.linkframes import FrameBuffer, bodies, event_frame, first_events, message_frame
+from gen_agent.actors.linkframes import (
+    FrameBuffer,
+    NoFrame,
+    bodies,
+    event_frame,
+    first_events,
+    message_frame,
+)
 from gen_agent.events import Event
 from gen_agent.sealed import SealedRun, dump
 
@@ -56,3 +64,14 @@ def test_the_first_events_of_a_run(count: int) -> None:
     cut = first_events(run, count)
     assert list(cut) == list(range(min(count, 5)))
     assert cut.count == min(count, 5)
+
+
+@pytest.mark.parametrize(
+    "rubbish", [b"rubbish", SealedRun.HEADER.pack(7, 9) + b"", message_frame(1)[:5] + b"???"]
+)
+def test_what_is_no_frame_is_told(rubbish: bytes) -> None:
+    """A frame of an unknown kind, or whose body can't be read, is NoFrame: its writer can't be understood."""
+    buffer = FrameBuffer()
+    buffer.feed(rubbish + b"\0" * 20)
+    with pytest.raises(NoFrame):
+        buffer.take()

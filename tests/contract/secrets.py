@@ -158,9 +158,15 @@ class Program:
     def start(self, raises: str) -> AgentAddress:
         """An agent of which one callback raises."""
         return self.agents.start_agent(
-            Songbird, name=f"bird {raises}", backend=Cage, raises=raises, stage=self.stage.address, key=CANARY,
-            telemetry_to=self.agents.address, max_pending_notifications=1, max_event_bytes_per_turn=100_000,
-        )  # fmt: skip
+            Songbird,
+            name=f"bird {raises}",
+            backend=Cage,
+            raises=raises,
+            stage=self.stage.address,
+            key=CANARY,
+            telemetry_to=self.agents.address,
+            max_pending_notifications=1,
+        )
 
     def sing(self, agent: AgentAddress, raises: str) -> None:
         """Everything that can be asked of it, then its end."""

@@ -74,7 +74,9 @@ class Rig(Trace):
         self.worker = True
         self.agent = agent(self)
         self.options = AgentOptions("n", "echo", **options)
-        self.machine = Machine("n", self.options, Hooks(self.agent), self._emit, self._log, "nonce")
+        self.heard = True
+        ports = (self._emit, self._log, "nonce", lambda: self.heard)
+        self.machine = Machine("n", self.options, Hooks(self.agent), *ports)
         self.refs = 0
         self.active = RequestRef("client", 0)
         self.tag: on.Tag | None = None

@@ -193,3 +193,15 @@ def test_failed_dispatch() -> None:
     assert only(rig, "prompt.error").measured == TIME
     assert only(rig, "turn.rejected").about["reason_kind"] == "task_supervisor_unavailable"
     assert rig.told("turn.start") == []
+
+
+def test_nothing_is_put_together_for_nobody() -> None:
+    """While nobody listens nothing is told; whoever comes later hears what happens from then on."""
+    rig = Rig()
+    rig.heard = False
+    rig.ask("x")
+    rig.heard = True
+    rig.end("r")
+    told = [entry for entry in short(tuple(rig.trace)) if isinstance(entry, str)]
+    assert "turn.start" not in told
+    assert "turn.stop" in told

@@ -216,6 +216,7 @@ def _raise(error: BaseException) -> None:
 
 
 STEPS: dict[str, Callable[[str], None]] = {
+    "pause": lambda seconds: time.sleep(float(seconds)),
     "exit": lambda status: os._exit(int(status)),
     "kill": lambda name: os.kill(os.getpid(), getattr(signal, name)),
     "deaf": _ignore_termination,

@@ -25,7 +25,7 @@ def _own_bytes(pid: int) -> int:
 class Holding:
     """What a few processes hold together."""
 
-    bytes: int
+    bytes: tuple[int, ...]
     descriptors: int
     children: int
 
@@ -34,7 +34,7 @@ class Holding:
         """Look now."""
         pids = [one.pid for one in processes]
         return cls(
-            sum(map(_own_bytes, pids)),
+            tuple(map(_own_bytes, pids)),
             sum(len(os.listdir(f"/proc/{pid}/fd")) for pid in pids),
             sum(len(children(pid)) for pid in pids),
         )
@@ -46,12 +46,14 @@ class Growth:
 
     cycles: int
     bytes_per_cycle: float
+    most_per_process: float
     descriptors: int
     children: int
 
     def __str__(self) -> str:
         return (
             f"{self.cycles} cycles: {self.bytes_per_cycle:+.0f} bytes a cycle, "
+            f"{self.most_per_process:+.0f} in the process that grew most, "
             f"{self.descriptors:+} descriptors, {self.children:+} children"
         )
 
@@ -77,9 +79,11 @@ def growth(plan: Plan) -> Growth:
     for number in range(plan.warm_up, plan.warm_up + plan.cycles):
         plan.cycle(number)
     after, cycles = _settled(plan, before), plan.cycles
+    grown = [late - early for early, late in zip(before.bytes, after.bytes, strict=True)]
     return Growth(
         cycles,
-        (after.bytes - before.bytes) / cycles,
+        sum(grown) / cycles,
+        max(grown) / cycles,
         after.descriptors - before.descriptors,
         after.children - before.children,
     )

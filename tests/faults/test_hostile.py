@@ -116,7 +116,7 @@ def test_no_ordinary_message_ends_an_agent(victim: Scene, message: Any) -> None:
 
 @pytest.mark.parametrize("name", ["SupervisorActor", "MailboxActor"])
 @given(st.lists(forged(), min_size=1, max_size=20))
-@settings(max_examples=20)
+@settings(max_examples=10)
 def test_no_forged_message_ends_the_others(name: str, victim: Scene, lot: list[Any]) -> None:
     """The supervisor and a script's mailbox stand the same."""
     agents = victim.agents

@@ -13,7 +13,9 @@ from gen_agent import Interrupted
 from gen_agent.actors.system import AgentSystem
 from tests.faults.scene import PATIENCE_S, Scene, scene
 
-STEP_S = 0.0002
+STEP_S = 0.0005
+LASTS_S = 0.005
+"""How long a turn goes on after its gate, in seconds: neither side of the race has won before it begins."""
 
 
 class Aim:
@@ -30,7 +32,7 @@ class Aim:
 
 def race(there: Scene, number: int, delay_s: float) -> bool:
     """Let one turn go on, and interrupt it `delay_s` later; whether that came in time."""
-    ref = there.agents.tell_with_completion(there.address, f"race{number} hold:here")
+    ref = there.agents.tell_with_completion(there.address, f"race{number} hold:here pause:{LASTS_S}")
     there.stage.wait_blocked("here")
     there.release()
     if delay_s:
