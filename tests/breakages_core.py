@@ -96,7 +96,7 @@ BREAKAGES: tuple[Breakage, ...] = (
         "C091: an ask's answer leaves after the batch",
         "turn_end",
         "    answer = deliver(m, turn.request, outcome, sealed)\n",
-        "    answer = deliver(m, turn.request, outcome, sealed)\n    m.out.append(answer)\n    answer = None\n",
+        "    m.out.append(deliver(m, turn.request, outcome, sealed))\n    answer = None\n",
         "turn_end.py::test_success_of_an_ask",
     ),
     _core(
@@ -277,7 +277,8 @@ BREAKAGES: tuple[Breakage, ...] = (
     _core(
         "C223: an error's kind is told",
         "report",
-        "    if isinstance(error, (WatchdogTimeout, Interrupted, WorkerCrashed)):\n        return error.code\n",
+        "    if isinstance(error, (WatchdogTimeout, Interrupted, WorkerCrashed)):\n"
+        "        return error.code\n",
         "",
         "telemetry.py::test_a_turn_that_fails",
     ),

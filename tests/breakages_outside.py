@@ -50,8 +50,8 @@ BREAKAGES: tuple[Breakage, ...] = (
     _outside(
         "C211: another incarnation is not served",
         "actors/reception",
-        "        if message.incarnation is not None and message.incarnation != actor.starting.address.incarnation:\n",
-        "        if False:\n",
+        "if message.incarnation is not None and message.incarnation != actor.starting.address.incarnation:",
+        "if False:",
         "actors/test_agent_bases.py::test_another_incarnation_is_not_served",
     ),
     _outside(

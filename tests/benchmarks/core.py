@@ -40,7 +40,8 @@ class Idle(Agent):
 def machine() -> Machine:
     """An idle machine with room for everything."""
     options = AgentOptions("n", "echo", max_pending_prompts=10**7, max_pending_prompt_bytes=10**9)
-    made = Machine("n", options, Hooks(Idle()), telemetry.emit, lambda level, text: None, "bench", telemetry.heard)
+    hooks = Hooks(Idle())
+    made = Machine("n", options, hooks, telemetry.emit, lambda level, text: None, "bench", telemetry.heard)
     made.step(on.Booted(0, SESSION), 0.0)
     made.step(on.RunBegan(), 0.0)
     return made

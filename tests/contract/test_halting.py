@@ -70,17 +70,22 @@ def test_a_halted_agent_keeps_what_it_is_given(troupe: Troupe) -> None:
     assert troupe.outcomes(*refs) == ["a", "b"]
 
 
-def test_entering_a_halt_fails_those_who_asked_for_it(troupe: Troupe) -> None:
+@pytest.mark.parametrize("halted_by", ["event", "decision", "halt"])
+def test_entering_a_halt_fails_those_who_asked_for_it(troupe: Troupe, halted_by: str) -> None:
     """C054, C056, C085, C086, C246: on_halt="fail" requests are told in order, before the deferred event's
     prompt takes their place."""
-    book = {("handle_event", "halt"): HALT, ("handle_event", "e"): say("prompted")}
+    book = {("handle_event", "event"): HALT, ("handle_event", "e"): say("prompted")}
+    if halted_by == "decision":
+        book["handle_response", "held hold:here"] = HALT
     agent = troupe.start(book=book, max_pending_prompts=3)
     held = troupe.hold(agent)
     refs = [
         troupe.agents.tell_with_completion(agent, name, on_halt="fail" if name != "b" else "queue")
         for name in ("a", "b", "c")
     ]
-    troupe.agents.notify_ack(agent, "halt")
+    troupe.agents.notify_ack(agent, halted_by)
+    if halted_by == "halt":
+        troupe.agents.halt(agent)
     troupe.agents.notify_ack(agent, "e")
     troupe.release()
     order = [troupe.next(Completion).ref for _ in range(3)]
