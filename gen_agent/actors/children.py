@@ -29,6 +29,11 @@ class Child:
     process: ProcessId | None = None
     _info: Any = None
 
+    @property
+    def real_address(self) -> Any:
+        """The address by which Thespian speaks of this child, unlike its parent; None if unknown."""
+        return getattr(self._info, "childRealAddr", None)
+
     def exit_code(self) -> int | None:
         """Reap the process, which has ended, and return its exit status, negative for a signal; None if
         unknown.

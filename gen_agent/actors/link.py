@@ -86,15 +86,6 @@ class AgentEnd:
                     break
         return self._frames.take()
 
-    def is_over(self) -> bool:
-        """Whether the worker has closed its end, and has nothing more to say."""
-        try:
-            return not self._socket.recv(1, socket.MSG_PEEK)
-        except BlockingIOError:
-            return False
-        except ConnectionError:
-            return True
-
     def _receive(self) -> bytes:
         try:
             return self._socket.recv(_CHUNK)

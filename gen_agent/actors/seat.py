@@ -33,7 +33,7 @@ from gen_agent.sealed import Sealed
 ATTACH_S = 10.0
 """How long a forked worker may take until it reads its link."""
 
-_REMEMBERED = 64
+_REMEMBERED = 128
 
 
 @attrs.frozen(slots=True)
@@ -64,6 +64,8 @@ class WorkerPlace:
     def _bury(self, worker: WorkerProcess) -> int | None:
         self._worker = None
         self._actor.clear_deadline(PATIENCE)
+        if worker.child.real_address is not None:
+            self.addresses.append(worker.child.real_address)
         return worker.bury()
 
     def _cause(self, code: int | None) -> GenAgentError:
@@ -120,17 +122,10 @@ class WorkerSeat(WorkerPlace):
 
     def _give(self, work: Work) -> None:
         self._work.waiting = work
-        worker = self._worker
-        if worker is None:
+        if self._worker is None:
             self._replace()
-        elif worker.phase is not Phase.READY:
-            return
-        elif worker.end.is_over():
-            # It died since, and the news of it comes behind the work: the turn has not begun, its successor's
-            # it is.
-            self._ended(worker)
-        else:
-            self._work.give(worker)
+        elif self._worker.phase is Phase.READY:
+            self._work.give(self._worker)
 
     def answer_checkpoint(self, effect: signals.AnswerCheckpoint) -> None:
         """Let the worker go on from its checkpoint."""

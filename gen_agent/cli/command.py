@@ -83,8 +83,23 @@ def _run(screen: Screen, prompt: str | None, backend: str, options: Mapping[str,
         talk = Chat(agents, screen)
         if prompt is not None:
             return talk.turn(prompt).value
-        talk.talk(lambda: input("> "))
+        talk.talk(_ask)
         return Outcome.ANSWERED.value
+
+
+_LOOK_AGAIN_S = 0.2
+
+
+def _ask() -> str:
+    """One line from the terminal. A Ctrl-C that comes just before the line editor begins to wait would be
+    noticed at the next key only: a timer makes the editor look again.
+    """
+    signal.signal(signal.SIGALRM, lambda *_: None)
+    signal.setitimer(signal.ITIMER_REAL, _LOOK_AGAIN_S, _LOOK_AGAIN_S)
+    try:
+        return input("> ")
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
 
 
 @contextlib.contextmanager

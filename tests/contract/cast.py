@@ -1,16 +1,14 @@
-"""The agent and the backend that the contract is tried with: importable by the processes they run in.
+"""The agent that the contract is tried with: importable by the processes it runs in.
 
-What a callback does is looked up in a book, by what it was called with; what a turn does is said by the words
-of its prompt. Every callback leaves a line in the agent's state and, where there is one, in its diary, a file
-that also the backend, the telemetry and the end of an agent can write to.
+What a callback does is looked up in a book, by what it was called with. Every callback leaves a line in the
+agent's state and, where there is one, in its diary, a file that also the backend and the telemetry write to.
 """
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import attrs
@@ -18,7 +16,6 @@ from thespian.actors import Actor
 
 from gen_agent import (
     Agent,
-    BackendError,
     Halt,
     NoReply,
     Proceed,
@@ -28,26 +25,11 @@ from gen_agent import (
     StartError,
     current_name,
 )
-from gen_agent.backend import Backend, Turn
 from gen_agent.backends.stage import StageAddress
 from gen_agent.events import Event
 from gen_agent.values import RequestRef
-
-GATE_S = 60.0
-"""How long anything is held at most; a test that needs it is over or has failed long before."""
-
-SECRET = "what nobody may see"
-
-
-def note(path: str | None, line: object) -> None:
-    """Add a line to a diary in one write, whole whoever else writes."""
-    if path is None:
-        return
-    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-    try:
-        os.write(file, f"{line}\n".encode())
-    finally:
-        os.close(file)
+from tests.contract.diary import SECRET, diaries, note
+from tests.contract.stagehand import GATE_S
 
 
 @attrs.frozen
@@ -79,9 +61,6 @@ class Story:
     refs: tuple[RequestRef, ...] = ()
 
 
-_diaries: dict[Any, str] = {}
-
-
 class Puppet(Agent):
     """Does what its book says under (callback, what it was called with), or (callback, "*")."""
 
@@ -91,7 +70,7 @@ class Puppet(Agent):
         self.stage: StageAddress = options["stage"]
         self.teller = options.get("teller")
         if self.diary is not None:
-            _diaries[current_name()] = self.diary
+            diaries[current_name()] = self.diary
         note(self.diary, "init_agent")
         forwarded = {"stage": self.stage, "diary": self.diary, **options.get("forward", {})}
         return forwarded, Story()
@@ -189,134 +168,3 @@ class Child(Actor):
         """Answer a question."""
         if isinstance(message, str):
             self.send(sender, f"pid {os.getpid()}")
-
-
-def diarist(name: tuple[str, ...], measurements: Mapping[str, Any], metadata: Mapping[str, Any]) -> None:
-    """A telemetry handler that writes the names of events into the diary of their agent."""
-    note(_diaries.get(metadata["agent"]), "telemetry " + ".".join(name[1:]))
-
-
-def accountant(name: tuple[str, ...], measurements: Mapping[str, Any], metadata: Mapping[str, Any]) -> None:
-    """A telemetry handler that writes down which keys an event has, and its kind of reason."""
-    keys = [*sorted(measurements), "|", *sorted(metadata.keys() - {"agent"})]
-    kind = metadata.get("reason_kind", "")
-    note(_diaries.get(metadata["agent"]), f"told {'.'.join(name[1:])}: {' '.join(keys)} {kind}".strip())
-
-
-def stumbler(*_: Any) -> None:
-    """A telemetry handler that always raises."""
-    raise ValueError(SECRET)
-
-
-@attrs.frozen
-class Talk:
-    """A session: how many turns have left their trace in it, and its id."""
-
-    turns: int = 0
-    session_id: str | None = None
-
-
-class Stagehand(Backend):
-    """Does what the words of a prompt say, then answers with the prompt's first word."""
-
-    def __init__(self, stage: StageAddress, diary: str | None = None) -> None:
-        self._stage, self._diary = stage, diary
-
-    def start_session(self) -> Any:
-        note(self._diary, "start_session")
-        return Talk()
-
-    def prompt(self, session: Any, prompt: str, turn: Turn) -> Iterable[Event]:
-        note(self._diary, f"prompt {prompt}")
-        name, *words = prompt.split()
-        if words[:1] == ["fail"]:
-            raise BackendError("stage", "fail", message=SECRET)
-        return self._play(name, words, turn)
-
-    def _play(self, name: str, words: list[str], turn: Turn) -> Iterator[Event]:
-        turn.session = attrs.evolve(turn.session, turns=turn.session.turns + 1)
-        before = turn.session.turns - 1
-        try:
-            for word in words:
-                verb, _, argument = word.partition(":")
-                if verb == "silent":
-                    return
-                yield from _STEPS[verb](self, argument, turn)
-            yield Event.result(name, turns=before, session_id=turn.session.session_id)
-        finally:
-            note(self._diary, "stream closed")
-
-    def hold(self, tag: str, turn: Turn) -> Iterator[Event]:
-        """Wait at a gate."""
-        self._stage.wait_at(tag, GATE_S)
-        yield from ()
-
-    def who(self, _: str, turn: Turn) -> Iterator[Event]:
-        """An event whose callback says in the diary what its agent is called."""
-        yield Event("who", {"diary": self._diary})
-
-    def update_session(self, session: Any, result: Event) -> Any:
-        note(self._diary, "update_session")
-        return session
-
-    def checkpoint_session(self, session: Any, session_id: str) -> Any:
-        return attrs.evolve(session, session_id=session_id)
-
-    def terminate_session(self, session: Any) -> None:
-        note(self._diary, f"terminate_session {session.turns}")
-
-
-class Bare(Backend):
-    """A backend with nothing but what every backend must have."""
-
-    def __init__(self, **_: Any) -> None:
-        super().__init__()
-
-    def start_session(self) -> Any:
-        return Talk()
-
-    def prompt(self, session: Any, prompt: str, turn: Turn) -> Iterable[Event]:
-        return (Event.result(prompt),)
-
-
-def _checkpoint(backend: Stagehand, session_id: str, turn: Turn) -> Iterator[Event]:
-    turn.session = attrs.evolve(turn.session, session_id=session_id)
-    turn.checkpoint(session_id)
-    yield from ()
-
-
-def _crash(backend: Stagehand, _: str, turn: Turn) -> Iterator[Event]:
-    raise ValueError(SECRET)
-    yield
-
-
-def _exit(backend: Stagehand, status: str, turn: Turn) -> Iterator[Event]:
-    os._exit(int(status))
-    yield
-
-
-_Step = Callable[[Stagehand, str, Turn], Iterable[Event]]
-
-_STEPS: dict[str, _Step] = {
-    "hold": Stagehand.hold,
-    "who": Stagehand.who,
-    "text": lambda backend, text, turn: (Event.text(text),),
-    "pad": lambda backend, size, turn: (Event.text("x" * int(size)),),
-    "many": lambda backend, count, turn: (Event.text(str(n)) for n in range(int(count))),
-    "boundary": lambda backend, text, turn: (Event.text(text, message_boundary=True),),
-    "usage": lambda backend, tokens, turn: (Event.usage(int(tokens), int(tokens)),),
-    "error": lambda backend, reason, turn: (Event.error(reason=reason),),
-    "result": lambda backend, text, turn: (Event.result(text or None),),
-    "checkpoint": _checkpoint,
-    "crash": _crash,
-    "exit": _exit,
-}
-
-
-class LogLine(logging.Formatter):
-    """Lines with the agent's name and module in front, where a record has them."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """Name, module and message."""
-        known = vars(record)
-        return f"{known.get('gen_agent')}|{known.get('gen_agent_module')}|{super().format(record)}"

@@ -11,7 +11,7 @@ import pytest
 from gen_agent.actors.system import AgentSystem
 from gen_agent.backends.stage import Stage
 from tests.bases import BASES, OWN
-from tests.contract.cast import Bare, Stagehand
+from tests.contract.stagehand import Bare, Stagehand
 from tests.contract.troupe import Troupe
 from tests.rules import rules_of
 

@@ -143,7 +143,7 @@ def test_a_bad_argument_reaches_nobody(troupe: Troupe) -> None:
     agent = troupe.start()
     submit = troupe.agents.submit_with_completion
     for bad in (
-        lambda: submit("a", "x"),  # type: ignore[arg-type]
+        lambda: submit("a", "x"),
         lambda: submit(agent, 42),  # type: ignore[arg-type]
         lambda: submit(agent, "x", "nobody"),
         lambda: submit(agent, "x", on_halt="wait"),  # type: ignore[arg-type]

@@ -13,7 +13,8 @@ from gen_agent import AgentDown, AgentNotFound, DrainTimeout, child_spec
 from gen_agent.messages import Completion
 from tests.actors.crew import Customer
 from tests.actors.test_client import Boss
-from tests.contract.cast import RAISE, Act, Puppet, Stagehand
+from tests.contract.cast import RAISE, Act, Puppet
+from tests.contract.stagehand import Stagehand
 from tests.contract.troupe import PATIENCE_S, Troupe, kill, parent_of, process_of
 
 pytestmark = pytest.mark.bases
@@ -76,7 +77,8 @@ def test_a_stop_says_the_last_words_in_order(troupe: Troupe) -> None:
     """C047, C049, C234, C248: the worker is dead before terminate_agent, which comes before the session's end
     and the telemetry."""
     agent = troupe.start(
-        book={("terminate_agent", "shutdown"): Act(hold="ending")}, telemetry=("tests.contract.cast:diarist",)
+        book={("terminate_agent", "shutdown"): Act(hold="ending")},
+        telemetry=("tests.contract.diary:diarist",),
     )
     troupe.hold(agent)
     stopping = threading.Thread(target=lambda: troupe.more().stop(agent, timeout=PATIENCE_S))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gen_agent import PENDING, Draining, Halted
+from gen_agent import PENDING, Draining, DrainTimeout, Halted
 from gen_agent.messages import Admission, Completion
 from tests.contract.cast import HALT, SKIP, say
 from tests.contract.troupe import PATIENCE_S, Troupe, told
@@ -94,14 +94,23 @@ def test_entering_a_halt_fails_those_who_asked_for_it(troupe: Troupe, halted_by:
         troupe.agents.poll(agent, refs[0])
     assert troupe.agents.poll(agent, refs[1]) is PENDING
     assert troupe.agents.runtime_snapshot(agent).pending_prompts == 2
+    troupe.agents.resume(agent)
+    assert troupe.outcome(refs[1]) == "b"
+    troupe.until(lambda: "handle_response prompted" in troupe.lines(agent))
+
+
+def test_who_will_not_wait_is_refused_by_a_halted_agent(troupe: Troupe) -> None:
+    """C054, C056, C199: a call raises, a submit is not admitted; what waits already is not touched."""
+    agent = troupe.start()
+    troupe.agents.halt(agent)
+    waiting = troupe.agents.tell_with_completion(agent, "waiting")
     with pytest.raises(Halted):
         troupe.agents.tell_with_completion(agent, "late", on_halt="fail")
     submitted = troupe.agents.submit_with_completion(agent, "late", on_halt="fail")
     admission = troupe.next(Admission)
     assert (admission.ref, admission.error) == (submitted, Halted())
     troupe.agents.resume(agent)
-    assert troupe.outcome(refs[1]) == "b"
-    troupe.until(lambda: "handle_response prompted" in troupe.lines(agent))
+    assert troupe.outcome(waiting) == "waiting"
 
 
 def test_a_chain_held_by_a_halt_comes_first_on_resume(troupe: Troupe) -> None:
@@ -133,35 +142,41 @@ def test_a_refused_prompt_lets_the_next_one_run(troupe: Troupe) -> None:
     assert troupe.lines(agent).count("post_turn ok") == 2
 
 
+def test_a_draining_agent_takes_nothing(troupe: Troupe) -> None:
+    """C052-C059, C088: calls raise Draining, a submit is not admitted, a notify is dropped silently."""
+    agent = troupe.start()
+    held = troupe.hold(agent)
+    with pytest.raises(DrainTimeout):
+        troupe.agents.drain(agent, timeout=0.3)
+    assert troupe.agents.status(agent).draining
+    agents = troupe.agents
+    for refused in (agents.ask, agents.tell, agents.notify_ack, agents.tell_with_completion):
+        with pytest.raises(Draining):
+            refused(agent, "late")
+    late = agents.submit_with_completion(agent, "late")
+    with pytest.raises(Draining):
+        agents.completion(late, timeout=PATIENCE_S)
+    agents.notify(agent, "ignored")
+    assert agents.status(agent).agent_state.lines == ("pre_turn held hold:here",)
+    troupe.release()
+    assert troupe.outcome(held) == "held"
+
+
 def test_a_drain_ends_what_waits_and_lets_the_turn_finish(troupe: Troupe) -> None:
     """C088, C158, C215: queued work is told Draining, events and chains are dropped, the active turn ends as
     ever."""
-    book = {("handle_response", "held hold:here"): say("chained")}
-    agent = troupe.start(book=book)
+    agent = troupe.start(book={("handle_response", "held hold:here"): say("chained")})
     held = troupe.hold(agent)
     monitor = troupe.agents.monitor(agent)
     queued = troupe.agents.tell_with_completion(agent, "queued")
     troupe.agents.notify_ack(agent, "dropped")
-    with pytest.raises(Exception, match="drain_timeout"):
+    with pytest.raises(DrainTimeout):
         troupe.agents.drain(agent, timeout=0.3)
-    assert troupe.agents.status(agent).draining
-    for refused in (
-        troupe.agents.ask,
-        troupe.agents.tell,
-        troupe.agents.notify_ack,
-        troupe.agents.tell_with_completion,
-    ):
-        with pytest.raises(Draining):
-            refused(agent, "late")
-    late = troupe.agents.submit_with_completion(agent, "late")
-    with pytest.raises(Draining):
-        troupe.agents.completion(late, timeout=PATIENCE_S)
-    troupe.agents.notify(agent, "ignored")
     assert troupe.outcome(queued) == "draining"
     troupe.release()
     came, down = troupe.until_down(monitor)
-    assert ([told(one) for one in came if isinstance(one, Completion)], down.reason) == (["held"], "normal")
-    assert held in [one.ref for one in came]
+    assert [(one.ref, told(one)) for one in came] == [(held, "held")]
+    assert down.reason == "normal"
     written = troupe.written()
     assert not [line for line in written if line.startswith(("handle_event", "prompt chained", "post_run"))]
     assert written[-2:] == ["terminate_agent normal", "terminate_session 1"]
@@ -173,7 +188,7 @@ def test_a_drained_turns_error_is_not_retried(troupe: Troupe) -> None:
         agent = troupe.start(name, {("handle_error", "backend_failed"): decision})
         ref = troupe.hold(agent, "held hold:here error:r")
         monitor = troupe.agents.monitor(agent)
-        with pytest.raises(Exception, match="drain_timeout"):
+        with pytest.raises(DrainTimeout):
             troupe.agents.drain(agent, timeout=0.3)
         troupe.release()
         came, down = troupe.until_down(monitor)

@@ -9,10 +9,12 @@ import pytest
 
 from gen_agent.actors.system import AgentSystem
 from gen_agent.backends.stage import Stage
-from tests.contract.cast import RAISE, SECRET, Puppet
+from tests.actors.crew import Diary
+from tests.contract.cast import RAISE, Puppet
+from tests.contract.diary import SECRET
 from tests.contract.troupe import Troupe
 
-FORMAT = {"()": "tests.contract.cast.LogLine"}
+FORMAT = {"()": "tests.contract.diary.LogLine"}
 
 
 @pytest.fixture
@@ -41,40 +43,40 @@ def lines_of(troupe: Troupe, log: Path, *words: str) -> list[str]:
     return [line for line in log.read_text().splitlines() if any(word in line for word in words)]
 
 
+HOOKS = ("handle_event", "handle_info", "post_run", "pre_turn", "terminate_agent")
+
+
 def test_failures_are_logged_by_class_under_their_agent(troupe: Troupe, log: Path) -> None:
-    """C041, C048, C218, C219: name and module are with every line, the exception's text with none."""
-    hooks = (
-        "handle_error",
-        "handle_event",
-        "handle_info",
-        "post_turn",
-        "post_run",
-        "pre_turn",
-        "terminate_agent",
-    )
-    agent = troupe.start("me", {(hook, "*"): RAISE for hook in hooks})
+    """C048, C218, C219: name and module are with every line, the exception's text with none."""
+    agent = troupe.start("me", {(hook, "*"): RAISE for hook in HOOKS})
     troupe.ask(agent, "a")
     troupe.agents.notify_ack(agent, SECRET)
     troupe.agents._line.post(agent.actor, SECRET)
     troupe.agents.halt(agent)
     troupe.agents.resume(agent)
-    quiet = troupe.start("quiet", {("post_turn", "*"): RAISE})
-    troupe.ask(quiet, f"a text:{SECRET.split()[0]} crash")
     troupe.agents.stop(agent, timeout=20)
-    told = (
-        "handle_event",
-        "handle_info",
-        "post_run",
-        "pre_turn",
-        "terminate_agent",
-        ": turn raised",
-        "post_turn",
-    )
-    found = lines_of(troupe, log, *told)
-    assert all("ValueError" in line for line in found)
-    assert {tuple(line.split("|")[:2]) for line in found} == {
-        ("me", Puppet.__module__), ("quiet", Puppet.__module__)
-    }  # fmt: skip
+    found = lines_of(troupe, log, *HOOKS)
+    assert all(line.startswith(f"me|{Puppet.__module__}|") and "raised ValueError" in line for line in found)
+    assert SECRET not in log.read_text()
+
+
+def test_a_workers_log_is_its_agents(troupe: Troupe, log: Path) -> None:
+    """C218, C219: also what the backend raises is logged by class, under the agent's name and module."""
+    agent = troupe.start("me")
+    assert troupe.ask(agent, "a crash") == "task_crashed"
+    (line,) = lines_of(troupe, log, "turn raised")
+    assert line.startswith(f"me|{Puppet.__module__}|")
+    assert "ValueError" in line
+    assert SECRET not in log.read_text()
+
+
+def test_a_stray_message_is_logged_by_class(troupe: Troupe, log: Path) -> None:
+    """C041: an agent without handle_info drops it, saying so, and not what it was."""
+    agent = troupe.agents.start_agent(Diary, name="me", backend="echo")
+    troupe.agents._line.post(agent.actor, SECRET)
+    (line,) = lines_of(troupe, log, "no handle_info")
+    assert line.startswith(f"me|{Diary.__module__}|")
+    assert "str" in line
     assert SECRET not in log.read_text()
 
 

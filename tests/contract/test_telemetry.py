@@ -11,7 +11,7 @@ from tests.contract.troupe import PATIENCE_S, Troupe, told
 
 pytestmark = pytest.mark.bases
 
-ACCOUNTANT = ("tests.contract.cast:accountant",)
+ACCOUNTANT = ("tests.contract.diary:accountant",)
 
 
 def keys_of(troupe: Troupe, *names: str) -> list[str]:
@@ -58,7 +58,7 @@ def test_an_asks_reply_comes_after_the_deferred_batch(troupe: Troupe) -> None:
 
 def test_a_failing_turn_in_one_order(troupe: Troupe) -> None:
     """C092, C223, C228: prompt.error and turn.error, then handle_error and post_turn."""
-    agent = troupe.start(telemetry=("tests.contract.cast:diarist",))
+    agent = troupe.start(telemetry=("tests.contract.diary:diarist",))
     assert troupe.ask(agent, "a error:r") == "backend_failed"
     lines = troupe.written()
     end = lines.index("telemetry prompt.error")
@@ -66,6 +66,22 @@ def test_a_failing_turn_in_one_order(troupe: Troupe) -> None:
         "telemetry prompt.error", "telemetry turn.error", "handle_error backend_failed",
         "post_turn backend_failed",
     ]  # fmt: skip
+
+
+TURN = "attempt origin"
+TURNS = [
+    f"turn.start: system_time_s | {TURN} ref",
+    f"turn.stop: duration_s | {TURN} ref",
+    f"turn.start: system_time_s | {TURN} ref",
+    f"turn.error: duration_s | {TURN} reason_kind ref backend_or_callback_error",
+    f"turn.start: system_time_s | {TURN} ref",
+    f"turn.stop: duration_s | {TURN} ref",
+    f"turn.rejected: system_time_s | {TURN} reason_kind ref pre_turn_skipped",
+    f"turn.rejected: system_time_s | {TURN} reason_kind ref pre_turn_skipped",
+]
+PROMPT_START = "prompt.start: system_time_s | agent_state attempt original_prompt prompt ref rewritten"
+PROMPT_STOP = "prompt.stop: duration_s | agent_state attempt ref"
+PROMPT_ERROR = "prompt.error: {} | agent_state attempt reason ref"
 
 
 def test_every_event_has_its_keys(troupe: Troupe) -> None:
@@ -84,28 +100,14 @@ def test_every_event_has_its_keys(troupe: Troupe) -> None:
     ]
     for event in ("e", "halt"):
         troupe.agents.notify_ack(agent, event)
-    turn = "attempt origin"
-    assert keys_of(troupe, "turn.start", "turn.stop", "turn.error", "turn.rejected") == [
-        f"turn.start: system_time_s | {turn} ref",
-        f"turn.stop: duration_s | {turn} ref",
-        f"turn.start: system_time_s | {turn} ref",
-        f"turn.error: duration_s | {turn} reason_kind ref backend_or_callback_error",
-        f"turn.start: system_time_s | {turn} ref",
-        f"turn.stop: duration_s | {turn} ref",
-        *[f"turn.rejected: system_time_s | {turn} reason_kind ref pre_turn_skipped"] * 2,
-    ]
+    assert keys_of(troupe, "turn.start", "turn.stop", "turn.error", "turn.rejected") == TURNS
     prompts = keys_of(troupe, "prompt.start", "prompt.stop", "prompt.error")
-    assert (
-        prompts[0] == "prompt.start: system_time_s | agent_state attempt original_prompt prompt ref rewritten"
-    )
-    assert prompts[1] == "prompt.stop: duration_s | agent_state attempt ref"
-    assert prompts[3] == "prompt.error: duration_s system_time_s | agent_state attempt reason ref"
-    assert prompts[-1] == "prompt.error: system_time_s | agent_state attempt reason ref"
-    assert keys_of(troupe, "event.received", "halted") == [
-        "event.received: system_time_s | event",
-        "event.received: system_time_s | event",
-        "halted: system_time_s | agent_state",
-    ]
+    assert prompts[:2] == [PROMPT_START, PROMPT_STOP]
+    assert prompts[3] == PROMPT_ERROR.format("duration_s system_time_s")
+    assert prompts[-1] == PROMPT_ERROR.format("system_time_s")
+    received = "event.received: system_time_s | event"
+    halted = "halted: system_time_s | agent_state"
+    assert keys_of(troupe, "event.received", "halted") == [received, received, halted]
     assert keys_of(troupe, "state.changed")[0] == "state.changed: system_time_s | from to"
 
 
@@ -145,6 +147,6 @@ def test_a_refusal_of_the_already_halted_is_not_told(troupe: Troupe) -> None:
 
 def test_a_handler_that_raises_harms_nobody(troupe: Troupe) -> None:
     """C238: the agent lives, and the handler behind it hears everything."""
-    agent = troupe.start(telemetry=("tests.contract.cast:stumbler", *ACCOUNTANT))
+    agent = troupe.start(telemetry=("tests.contract.diary:stumbler", *ACCOUNTANT))
     assert [troupe.ask(agent, name) for name in "ab"] == ["a", "b"]
     assert len(keys_of(troupe, "turn.stop")) == 2

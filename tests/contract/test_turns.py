@@ -6,7 +6,8 @@ import pytest
 
 from gen_agent import EventCaptureOverflow, Omission, Unsupported, WatchdogTimeout
 from gen_agent.messages import Completion, EventBatch, EventMessage
-from tests.contract.cast import SKIP, Bare
+from tests.contract.cast import SKIP
+from tests.contract.stagehand import Bare
 from tests.contract.troupe import PATIENCE_S, Troupe
 
 pytestmark = pytest.mark.bases

@@ -16,7 +16,8 @@ from gen_agent.backends.stage import Stage
 from gen_agent.errors import GenAgentError
 from gen_agent.messages import Completion, Down
 from gen_agent.values import AgentAddress, MonitorRef, RequestRef
-from tests.contract.cast import Act, Puppet, Stagehand
+from tests.contract.cast import Act, Puppet
+from tests.contract.stagehand import Stagehand
 
 PATIENCE_S = 20.0
 """How long anything may take that has to come."""

@@ -57,6 +57,10 @@ class Witness(Agent):
         answered, failed = state
         return NoReply((answered, (*failed, error.code)))
 
+    def handle_info(self, message: Any, sender: Any, state: Any) -> Any:
+        answered, failed = state
+        return NoReply((answered, (*failed, type(message).__name__)))
+
     def handle_event(self, event: Any, state: Any) -> Any:
         if event == "raise":
             raise ValueError("secret")

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from gen_agent.actors.processes import ProcessId
+from gen_agent.actors.processes import ProcessId, become_subreaper
 from gen_agent.actors.system import AgentSystem
 from gen_agent.backends.stage import Stage
+from gen_agent.testing.leaks import Snapshot, leftovers
 from tests.actors.agent_rig import Recorder
 from tests.faults.cast import Faulty, Witness
 from tests.faults.scene import kill
@@ -38,6 +39,19 @@ def agents(
         kill(ProcessId.of(agents._opened.system.ask(actor, "pid", 30)), signal.SIGKILL)
         agents._opened.system.listen(0.0)
         yield agents
+
+
+@pytest.fixture
+def no_leftovers(request: pytest.FixtureRequest, private_runtime_dir: Path) -> Iterator[None]:
+    """As everywhere; but for how long the stock base keeps this process' connections is its own affair."""
+    become_subreaper()
+    before = Snapshot.take()
+    yield
+    named = leftovers(before)
+    if STOCK in request.node.name:
+        named = tuple(one for one in named if not one.startswith("descriptor"))
+    if named:
+        pytest.fail("left behind: " + "; ".join(named), pytrace=False)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

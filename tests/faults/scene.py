@@ -139,6 +139,8 @@ class Scene:
         assert [message for message in rest if not isinstance(message, Admission)] == []
         assert len(rest) == ("second" in self.refs), "one submit was admitted once"
         self.ran_once()
+        state = self.agents.status(self.address).agent_state
+        assert "ChildActorExited" not in state[1], "the end of a worker is nobody's but ours"
         snapshot = self.agents.runtime_snapshot(self.address)
         assert (snapshot.pending_prompts, snapshot.current_request) == (0, None)
         assert len(children(self.address.incarnation.pid)) <= 1, "more than a worker is left below the agent"

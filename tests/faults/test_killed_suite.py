@@ -16,7 +16,7 @@ from gen_agent.actors.processes import ProcessId, Watched, children, descendants
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 ROUNDS = 10
-GONE_S = 5.0
+START_S, GONE_S = 60.0, 5.0
 SUITE = (
     "tests/faults/test_worker_faults.py",
     "tests/faults/test_system_faults.py",
@@ -30,6 +30,15 @@ def ours() -> list[ProcessId]:
         if not child.alive():
             os.waitpid(child.pid, os.WNOHANG)
     return [process for process in descendants(os.getpid()) if process.alive()]
+
+
+def await_busy(run: Watched, pid: int) -> int:
+    """Let a run get as far as to have a system, and then a random while further; what is below it then."""
+    end = time.monotonic() + START_S
+    while not descendants(pid) and time.monotonic() < end:
+        run.wait(0.05)
+    run.wait(random.uniform(0.0, 5.0))
+    return len(descendants(pid))
 
 
 @pytest.mark.faults
@@ -52,8 +61,7 @@ def test_a_killed_run_of_tests_leaves_nothing() -> None:
         run = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             with Watched(ProcessId.of(run.pid)) as process:
-                process.wait(random.uniform(1.0, 8.0))
-                seen = len(descendants(run.pid))
+                seen = await_busy(process, run.pid)
         finally:
             run.send_signal(signal.SIGKILL)
             run.wait()

@@ -22,7 +22,7 @@ from gen_agent.actors.processes import ProcessId, Watched, children
 from gen_agent.actors.system import AgentSystem
 from gen_agent.backends.stage import Stage
 from tests.faults.cast import Faulty, Witness
-from tests.faults.scene import ASKED, PATIENCE_S, QUEUED, Scene, kill, scene
+from tests.faults.scene import ASKED, PATIENCE_S, QUEUED, Scene, kill, process_of, scene
 
 
 class Starting(threading.Thread):
@@ -138,15 +138,21 @@ def test_an_agent_stops_while_its_worker_is_being_replaced(agents: AgentSystem, 
 
 
 def test_a_worker_killed_idle_costs_nothing(agents: AgentSystem, tmp_path: Path) -> None:
-    """A worker that is dead when a prompt comes is replaced for it: every turn runs, once, and the session
-    goes on.
+    """A worker that is dead when a prompt comes is replaced for it, whichever news the agent hears first:
+    every turn runs, once, and the session goes on.
     """
     with scene(agents, tmp_path, None) as there:
+        agent = process_of(there.address)
+        agents.ask(there.address, "before", timeout=PATIENCE_S)
         for number in range(10):
-            response = agents.ask(there.address, f"turn{number}", timeout=PATIENCE_S)
-            assert response.terminal.data["turns"] == number + 1
-            (worker,) = children(there.address.incarnation.pid)
+            (worker,) = children(agent.pid)
+            agent.signal(signal.SIGSTOP)
             kill(worker, signal.SIGKILL)
+            ref = agents.submit_with_completion(there.address, f"turn{number}")
+            agent.signal(signal.SIGCONT)
+            response = agents.completion(ref, timeout=PATIENCE_S).result()
+            assert response.terminal.data["turns"] == number + 2
+            assert agents.receive(timeout=PATIENCE_S).ref == ref
         there.end_alive()
 
 

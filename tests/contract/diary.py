@@ -1,0 +1,51 @@
+"""Diaries: files in which agents, backends and telemetry of the tests write down what happens."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping
+from typing import Any
+
+SECRET = "what nobody may see"
+"""The text of every exception that a test has raised."""
+
+diaries: dict[Any, str] = {}
+"""The diary of each agent of this process, by name."""
+
+
+def note(path: str | None, line: object) -> None:
+    """Add a line to a diary in one write, whole whoever else writes."""
+    if path is None:
+        return
+    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    try:
+        os.write(file, f"{line}\n".encode())
+    finally:
+        os.close(file)
+
+
+def diarist(name: tuple[str, ...], measurements: Mapping[str, Any], metadata: Mapping[str, Any]) -> None:
+    """A telemetry handler that writes the names of events into the diary of their agent."""
+    note(diaries.get(metadata["agent"]), "telemetry " + ".".join(name[1:]))
+
+
+def accountant(name: tuple[str, ...], measurements: Mapping[str, Any], metadata: Mapping[str, Any]) -> None:
+    """A telemetry handler that writes down which keys an event has, and its kind of reason."""
+    keys = [*sorted(measurements), "|", *sorted(metadata.keys() - {"agent"})]
+    kind = metadata.get("reason_kind", "")
+    note(diaries.get(metadata["agent"]), f"told {'.'.join(name[1:])}: {' '.join(keys)} {kind}".strip())
+
+
+def stumbler(*_: Any) -> None:
+    """A telemetry handler that always raises."""
+    raise ValueError(SECRET)
+
+
+class LogLine(logging.Formatter):
+    """Lines with the agent's name and module in front, where a record has them."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Name, module and message."""
+        known = vars(record)
+        return f"{known.get('gen_agent')}|{known.get('gen_agent_module')}|{super().format(record)}"
