@@ -111,7 +111,7 @@ class Ends:
         end.announced = ending
         end.waiting += ending.drained
         own_child = any(token == entry.token for _, token in self._births.children)
-        if end.process_gone or not (self._host.has_processes or own_child):
+        if end.process_gone or ending.never_up or not (self._host.has_processes or own_child):
             self._conclude(entry.token)
         elif self._host.has_processes:
             self._host.set_deadline(("kill", entry.token), LINGER_S)

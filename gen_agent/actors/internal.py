@@ -124,7 +124,8 @@ class Register(Internal):
 class Ending(Internal):
     """Agent to registrar, its last word: the reason, and the number of its last delivery to each recipient.
 
-    `drained` are the calls of `drain` and `stop` to be answered with None once the process has ended.
+    `drained` are the calls of `drain` and `stop` to be answered with None once the process has ended. One that
+    was `never_up` gives its name back at once: its starter is told after that (C018).
     """
 
     incarnation: Incarnation
@@ -132,6 +133,7 @@ class Ending(Internal):
     detail: tuple[str, ...] = ()
     last_deliveries: tuple[tuple[str, int], ...] = ()
     drained: tuple[tuple[Any, CallRef], ...] = ()
+    never_up: bool = False
 
 
 @attrs.frozen(slots=True, repr=False, getstate_setstate=False)

@@ -177,11 +177,17 @@ class Starting:
         self._tell(self.address, None)
 
     def fail(self, error: GenAgentError) -> None:
-        """Tell the starter why there is no agent, and end; a name that was registered becomes free."""
-        self._tell(None, error)
-        if self._starter is not None and self.registrar is not None:
-            self._actor.transmit(self.registrar, Ending(self.address.incarnation, "shutdown"), _nothing)
-        self._actor.give_up()
+        """Tell the starter why there is no agent, and end; a name that was registered is free by then."""
+
+        def told() -> None:
+            self._tell(None, error)
+            self._actor.give_up()
+
+        if self._starter is None or self.registrar is None:
+            told()
+        else:
+            ending = Ending(self.address.incarnation, "shutdown", never_up=True)
+            self._actor.transmit(self.registrar, ending, told)
 
     def _tell(self, address: AgentAddress | None, error: GenAgentError | None) -> None:
         actor = self._actor
