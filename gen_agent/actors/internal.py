@@ -124,8 +124,8 @@ class Register(Internal):
 class Ending(Internal):
     """Agent to registrar, its last word: the reason, and the number of its last delivery to each recipient.
 
-    `drained` are the calls of `drain` and `stop` to be answered with None once the process has ended. One that
-    was `never_up` gives its name back at once: its starter is told after that (C018).
+    `drained` are the calls of `drain` and `stop` to be answered with None once the process has ended. One
+    that was `never_up` gives its name back at once: its starter is told after that (C018).
     """
 
     incarnation: Incarnation

@@ -93,7 +93,7 @@ def test_monitors_answer_a_script_that_waits_without_a_limit(base: str) -> None:
 
 
 LOST = {"registry_lost", "noproc"}
-"""What a call hears that races with the end of its agent: it was there, or it was gone before the call came."""
+"""What a call hears that races with the end of its agent, which may be gone before the call comes."""
 
 
 @pytest.mark.parametrize("base", BASES)
