@@ -89,7 +89,7 @@ from gen_agent.values import (
 if TYPE_CHECKING:
     from gen_agent import codec
     from gen_agent.actors.system import AgentSystem
-    from gen_agent.client import AgentClient
+    from gen_agent.client.agent_client import AgentClient
 
 __all__ = [
     # Running agents
@@ -124,7 +124,7 @@ __all__ = [
     "codec", "telemetry",
 ]  # fmt: skip
 
-_LAZY = {"AgentSystem": "gen_agent.actors.system", "AgentClient": "gen_agent.client"}
+_LAZY = {"AgentSystem": "gen_agent.actors.system", "AgentClient": "gen_agent.client.agent_client"}
 
 
 def __getattr__(name: str) -> Any:

@@ -21,13 +21,7 @@ RINGS: dict[str, str] = {
         ),
         "contracts",
     ),
-    **dict.fromkeys(
-        (
-            "targets", "protocol", "whereabouts", "postings", "callbook", "oversight", "ordering",
-            "actorside", "client",
-        ),
-        "client",
-    ),
+    "client": "client",
     "core": "core",
     "actors": "actors",
     "backends": "backends",

@@ -22,8 +22,8 @@ from gen_agent.actors.keys import shared_key
 from gen_agent.actors.posting import Posting, PrivateEndpoint
 from gen_agent.actors.runloop import deadline, remaining
 from gen_agent.actors.transport import GenAgentTransport, transport_class
+from gen_agent.client.protocol import VERSION_CAPABILITY
 from gen_agent.envelopes import VERSION
-from gen_agent.protocol import VERSION_CAPABILITY
 
 BASE_NAME = "genAgentTCPBase"
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from thespian.actors import Actor
 
-from gen_agent.targets import actor_of, checked_address, checked_timeout
+from gen_agent.client.targets import actor_of, checked_address, checked_timeout
 from gen_agent.values import AgentAddress, Name
 
 
@@ -37,7 +37,7 @@ class AgentContext:
     def client(self) -> Any:
         """An `AgentClient` of this agent, made when first needed; its replies arrive in `handle_info`."""
         if self._client is None:
-            from gen_agent.client import AgentClient
+            from gen_agent.client.agent_client import AgentClient
 
             self._client = AgentClient(self._actor)
         return self._client

@@ -15,9 +15,9 @@ from typing import Any
 import attrs
 
 from gen_agent.actors.linkframes import bodies, first_events
+from gen_agent.client.targets import actor_of, incarnation_of
 from gen_agent.messages import Admission, Completion, EventBatch, EventMessage
 from gen_agent.sealed import Sealed, SealedRun
-from gen_agent.targets import actor_of, incarnation_of
 from gen_agent.values import Incarnation, Name, RequestRef
 
 RELAY_BYTES = 64 << 20

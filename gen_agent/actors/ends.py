@@ -13,10 +13,10 @@ import attrs
 from gen_agent.actors.births import Births, Host
 from gen_agent.actors.internal import Ending, StopNow
 from gen_agent.actors.legacy import Legacy, tell
+from gen_agent.client.protocol import Inherit
+from gen_agent.client.targets import actor_of
 from gen_agent.core.directory import Directory, Ended, Entry, Monitors, Phase, Restarts, Watch
 from gen_agent.messages import Demonitor, Monitor, StartAgent
-from gen_agent.protocol import Inherit
-from gen_agent.targets import actor_of
 from gen_agent.values import AgentAddress, CallRef, Incarnation, mint
 
 GRACE_S = 0.02

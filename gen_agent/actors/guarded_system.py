@@ -22,8 +22,8 @@ from gen_agent.actors.base import GenAgentBase
 from gen_agent.actors.posting import Track
 from gen_agent.actors.processes import ProcessId, children
 from gen_agent.actors.transport import transport_class
+from gen_agent.client.protocol import SUPERVISOR, Hello, Shutdown
 from gen_agent.messages import Reply
-from gen_agent.protocol import SUPERVISOR, Hello, Shutdown
 
 SILENT: Mapping[str, Any] = {"version": 1, "root": {"handlers": [], "level": "CRITICAL"}}
 """Log definitions under which nothing is written: message texts would end up in a log otherwise."""

@@ -23,7 +23,7 @@ import attrs
 
 from gen_agent.actors.processes import ProcessId, Watched, require_linux
 from gen_agent.actors.system_files import sweep
-from gen_agent.protocol import SUPERVISOR_CLASS
+from gen_agent.client.protocol import SUPERVISOR_CLASS
 from gen_agent.sealed import dump
 
 START_S = 30.0

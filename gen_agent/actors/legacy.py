@@ -14,10 +14,10 @@ import attrs
 
 from gen_agent.actors.identity import local_process, this_process
 from gen_agent.actors.processes import ProcessId
+from gen_agent.client.targets import actor_of, incarnation_of
 from gen_agent.core.directory import Ended, Watch
 from gen_agent.errors import GenAgentError
 from gen_agent.messages import Down
-from gen_agent.targets import actor_of, incarnation_of
 from gen_agent.values import AgentAddress, CallRef, Incarnation, MonitorRef, is_address
 
 _LOST = Ended("registry_lost")

@@ -16,12 +16,12 @@ from gen_agent.actors.endpoint import WOKEN, Endpoint
 from gen_agent.actors.identity import this_process
 from gen_agent.actors.mailbox import Batch
 from gen_agent.actors.reach import QUIET_S, SUPERVISOR_S, Reach
-from gen_agent.callbook import CallBook, Settled
+from gen_agent.client.callbook import CallBook, Settled
+from gen_agent.client.protocol import SUPERVISOR, WhyDown
+from gen_agent.client.targets import TO_SUPERVISOR
 from gen_agent.envelopes import Call, Cast, Envelope
 from gen_agent.messages import Reply
-from gen_agent.protocol import SUPERVISOR, WhyDown
 from gen_agent.soundness import is_sound
-from gen_agent.targets import TO_SUPERVISOR
 from gen_agent.values import CallRef, Incarnation
 
 FOR_EVER_S = 86_400.0

@@ -18,10 +18,10 @@ from gen_agent.actors.identity import local_process
 from gen_agent.actors.internal import Internal
 from gen_agent.actors.shell import Shell
 from gen_agent.actors.watching import Ready
+from gen_agent.client.ordering import Ordering
 from gen_agent.envelopes import Call, Envelope
 from gen_agent.errors import Unpicklable
 from gen_agent.messages import Reply
-from gen_agent.ordering import Ordering
 from gen_agent.sealed import Sealed
 from gen_agent.soundness import is_sound
 from gen_agent.values import Caller, CallRef

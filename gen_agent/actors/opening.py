@@ -23,8 +23,8 @@ from gen_agent.actors.processes import require_linux
 from gen_agent.actors.scripts import loading
 from gen_agent.actors.stock import close_properly
 from gen_agent.actors.transport import transport_class
+from gen_agent.client.protocol import VERSION_CAPABILITY
 from gen_agent.envelopes import VERSION
-from gen_agent.protocol import VERSION_CAPABILITY
 
 STOCK = "multiprocTCPBase"
 SIMPLE = "simpleSystemBase"

@@ -19,11 +19,11 @@ from thespian.actors import ActorExitRequest
 from gen_agent.actors.identity import this_process
 from gen_agent.actors.line import Line, MailboxGone
 from gen_agent.actors.mailbox import Batch, Open, Take
+from gen_agent.client.protocol import SUPERVISOR, Inherit, Lookup, WhyDown
+from gen_agent.client.targets import incarnation_of
 from gen_agent.errors import AgentDown, GenAgentError, RequestNotFound
 from gen_agent.messages import Admission, Completion, Demonitor, Down, EventBatch, EventMessage, Monitor
-from gen_agent.protocol import SUPERVISOR, Inherit, Lookup, WhyDown
 from gen_agent.sealed import Sealed
-from gen_agent.targets import incarnation_of
 from gen_agent.values import AgentAddress, Incarnation, MonitorRef, RequestRef, is_address, mint
 
 MAILBOX_CLASS = "gen_agent.actors.mailbox.MailboxActor"

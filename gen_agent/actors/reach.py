@@ -18,9 +18,9 @@ from gen_agent.actors.endpoint import WOKEN, Endpoint
 from gen_agent.actors.identity import local_process
 from gen_agent.actors.processes import ProcessId
 from gen_agent.actors.watching import Watcher
+from gen_agent.client.protocol import SUPERVISOR, SUPERVISOR_CLASS, Hello
 from gen_agent.envelopes import Call
 from gen_agent.messages import Reply
-from gen_agent.protocol import SUPERVISOR, SUPERVISOR_CLASS, Hello
 from gen_agent.values import AgentAddress, CallRef, Incarnation
 
 SUPERVISOR_S = 10.0

@@ -8,11 +8,11 @@ from gen_agent.actors.scripts import preparation
 from gen_agent.actors.scriptside import ScriptSide
 from gen_agent.agent import Agent, current_name
 from gen_agent.backend import Backend
+from gen_agent.client.protocol import Abandon, ListNames, Lookup, StopUnder
+from gen_agent.client.targets import checked_address, checked_target, checked_timeout
 from gen_agent.errors import AgentDown, CallTimeout, SelfStop
 from gen_agent.messages import StartAgent
 from gen_agent.options import ChildSpec
-from gen_agent.protocol import Abandon, ListNames, Lookup, StopUnder
-from gen_agent.targets import checked_address, checked_target, checked_timeout
 from gen_agent.values import AgentAddress, MonitorRef, Name, checked_name, name_key
 
 ABANDON_S = 10.0

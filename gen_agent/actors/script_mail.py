@@ -8,10 +8,10 @@ from typing import Any
 
 from gen_agent.actors.scriptside import ScriptSide
 from gen_agent.actors.stream import Stream, ended_as
+from gen_agent.client.protocol import Lookup
+from gen_agent.client.targets import ADDRESS_TIMEOUT_S, checked_target, checked_timeout
 from gen_agent.errors import AgentNotFound, CallTimeout, GenAgentError
 from gen_agent.messages import CancelRequest, Completion, InterruptRequest, Submit, Tell
-from gen_agent.protocol import Lookup
-from gen_agent.targets import ADDRESS_TIMEOUT_S, checked_target, checked_timeout
 from gen_agent.values import RequestRef, is_address
 
 

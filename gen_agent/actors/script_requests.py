@@ -12,6 +12,14 @@ import attrs
 
 from gen_agent.actors.identity import local_process
 from gen_agent.actors.scriptside import ScriptSide
+from gen_agent.client.protocol import IsAlive
+from gen_agent.client.targets import (
+    DEFAULT_TIMEOUT,
+    checked_address,
+    checked_target,
+    checked_timeout,
+    timeout_on,
+)
 from gen_agent.events import Response
 from gen_agent.messages import (
     Ask,
@@ -31,8 +39,6 @@ from gen_agent.messages import (
     Submit,
     Tell,
 )
-from gen_agent.protocol import IsAlive
-from gen_agent.targets import DEFAULT_TIMEOUT, checked_address, checked_target, checked_timeout, timeout_on
 from gen_agent.values import AgentAddress, Pending, RequestRef, RuntimeSnapshot, Status, is_address
 
 

@@ -8,8 +8,8 @@ from gen_agent.actors.endpoint import Endpoint
 from gen_agent.actors.guard import OneThread
 from gen_agent.actors.line import Line
 from gen_agent.actors.pickup import Pickup
+from gen_agent.client.targets import checked_target, checked_timeout
 from gen_agent.envelopes import Call, Cast
-from gen_agent.targets import checked_target, checked_timeout
 
 CLOSING_S = 5.0
 """How long closing waits for what was sent to leave, in seconds."""

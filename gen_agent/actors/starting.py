@@ -24,12 +24,12 @@ from gen_agent.actors.reporting import Reporter
 from gen_agent.actors.seat import Port, WorkerSeat
 from gen_agent.actors.service import Seed
 from gen_agent.actors.settling import settle_in
+from gen_agent.client.protocol import SUPERVISOR, SUPERVISOR_CLASS
 from gen_agent.core import signals
 from gen_agent.core.hooks import Hooks, streams
 from gen_agent.core.machine import Machine
 from gen_agent.errors import GenAgentError, InitFailed, StartError
 from gen_agent.messages import Reply, StartAgent
-from gen_agent.protocol import SUPERVISOR, SUPERVISOR_CLASS
 from gen_agent.sealed import Sealed
 from gen_agent.values import AgentAddress, CallRef, mint
 

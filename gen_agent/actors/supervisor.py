@@ -28,11 +28,7 @@ from gen_agent.actors.nursery import NurseryActor
 from gen_agent.actors.processes import ProcessId, die_with_parent, kill_tree
 from gen_agent.actors.shell import Shell
 from gen_agent.actors.watching import Ready
-from gen_agent.core.directory import Directory, Entry
-from gen_agent.envelopes import VERSION, Call, Envelope
-from gen_agent.errors import AgentDown, AgentNotFound, AlreadyStarted, GenAgentError, UnknownRequest
-from gen_agent.messages import Demonitor, Monitor, Reply, StartAgent, StopAgent
-from gen_agent.protocol import (
+from gen_agent.client.protocol import (
     Abandon,
     Hello,
     Inherit,
@@ -43,8 +39,12 @@ from gen_agent.protocol import (
     StopUnder,
     WhyDown,
 )
+from gen_agent.client.targets import actor_of
+from gen_agent.core.directory import Directory, Entry
+from gen_agent.envelopes import VERSION, Call, Envelope
+from gen_agent.errors import AgentDown, AgentNotFound, AlreadyStarted, GenAgentError, UnknownRequest
+from gen_agent.messages import Demonitor, Monitor, Reply, StartAgent, StopAgent
 from gen_agent.soundness import is_sound, sound_call
-from gen_agent.targets import actor_of
 from gen_agent.values import Caller, CallRef, is_address
 
 REAPING_S = 0.002

@@ -18,8 +18,8 @@ from gen_agent.actors.opening import Opened, attach, open_system
 from gen_agent.actors.script_lives import Lives
 from gen_agent.actors.script_mail import Mail
 from gen_agent.actors.script_requests import Requests
+from gen_agent.client.protocol import Shutdown
 from gen_agent.errors import AgentDown, CallTimeout
-from gen_agent.protocol import Shutdown
 
 STOPPING_S = 5.0
 """How long closing a system of our own waits for its agents to end in an orderly way, in seconds."""

@@ -20,8 +20,8 @@ from gen_agent.actors.identity import this_process
 from gen_agent.actors.keys import new_key
 from gen_agent.actors.sockets import listener
 from gen_agent.actors.transport import GenAgentTransport, transport_class
+from gen_agent.client.protocol import SUPERVISOR, SUPERVISOR_CLASS, Hello
 from gen_agent.messages import Completion, GetStatus, Reply, StartAgent, Submit
-from gen_agent.protocol import SUPERVISOR, SUPERVISOR_CLASS, Hello
 from gen_agent.values import AgentAddress, RequestRef, Status
 from tests.actors.agent_cast import Counting, Player
 

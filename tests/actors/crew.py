@@ -15,7 +15,7 @@ from gen_agent import Agent, NoReply, StartError
 from gen_agent.actors.processes import ProcessId, Watched
 from gen_agent.actors.system import AgentSystem
 from gen_agent.backends.scripted import Stage, gate, reply
-from gen_agent.client import AgentClient
+from gen_agent.client.agent_client import AgentClient
 from gen_agent.values import AgentAddress
 
 BASES = ("genAgentTCPBase", "multiprocTCPBase")

@@ -22,7 +22,7 @@ from gen_agent.actors.keys import key_path
 from gen_agent.actors.processes import ProcessId, Watched, descendants
 from gen_agent.actors.sockets import listener
 from gen_agent.actors.transport import transport_class
-from gen_agent.protocol import SUPERVISOR as SUPERVISOR_NAME
+from gen_agent.client.protocol import SUPERVISOR as SUPERVISOR_NAME
 from tests.actors import standins
 
 OWNER = '''

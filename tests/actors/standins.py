@@ -10,7 +10,7 @@ from typing import Any
 from thespian.actors import Actor, ActorExitRequest
 
 from gen_agent.actors.processes import die_with_parent
-from gen_agent.protocol import Shutdown
+from gen_agent.client.protocol import Shutdown
 
 SUPERVISOR = "tests.actors.standins.StandInSupervisor"
 DEAF_SUPERVISOR = "tests.actors.standins.DeafSupervisor"

@@ -17,8 +17,8 @@ from gen_agent.actors.keys import key_path
 from gen_agent.actors.processes import ProcessId, Watched, descendants
 from gen_agent.actors.system import AgentSystem
 from gen_agent.backends.scripted import Stage
+from gen_agent.client.protocol import Hello
 from gen_agent.messages import Down
-from gen_agent.protocol import Hello
 from tests.actors.crew import Diary, held, running, scripted
 
 ROOT = Path(__file__).resolve().parent.parent.parent

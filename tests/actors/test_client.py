@@ -11,8 +11,11 @@ from thespian.actors import ActorAddress, WakeupMessage
 
 from gen_agent import AgentDown, AgentNotFound, CallTimeout, Event, SelfStop, Unpicklable
 from gen_agent.agent import scoped_name
-from gen_agent.callbook import CallBook
-from gen_agent.client import AgentClient
+from gen_agent.client.agent_client import AgentClient
+from gen_agent.client.callbook import CallBook
+from gen_agent.client.ordering import DOWN_WAIT_S, GAP_WAIT_S, KILLED_WAIT_S, Ordering
+from gen_agent.client.protocol import Hello, ListNames, Lookup
+from gen_agent.client.targets import TO_SUPERVISOR
 from gen_agent.envelopes import Call
 from gen_agent.errors import DrainTimeout
 from gen_agent.messages import (
@@ -28,9 +31,6 @@ from gen_agent.messages import (
     Reply,
     Submit,
 )
-from gen_agent.ordering import DOWN_WAIT_S, GAP_WAIT_S, KILLED_WAIT_S, Ordering
-from gen_agent.protocol import Hello, ListNames, Lookup
-from gen_agent.targets import TO_SUPERVISOR
 from gen_agent.values import AgentAddress, Incarnation, mint
 from tests.actors.crew import ALL, BASES, Clumsy, Customer, Diary, kill, running
 

@@ -9,8 +9,8 @@ import attrs
 import pytest
 
 from gen_agent import Agent, NoReply
+from gen_agent.client.targets import TO_SUPERVISOR
 from gen_agent.messages import Completion, Down, Monitor
-from gen_agent.targets import TO_SUPERVISOR
 from gen_agent.values import AgentAddress
 from tests.actors.crew import ALL, Diary, running
 

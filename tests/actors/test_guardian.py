@@ -13,9 +13,9 @@ from gen_agent.actors import guardian_process
 from gen_agent.actors.guardian import GuardianHandle, start_guardian
 from gen_agent.actors.keys import key_path, new_key, read_key, runtime_dir
 from gen_agent.actors.processes import ProcessId
+from gen_agent.client.protocol import VERSION_CAPABILITY
 from gen_agent.envelopes import VERSION
 from gen_agent.errors import Unpicklable
-from gen_agent.protocol import VERSION_CAPABILITY
 from gen_agent.testing.leaks import listening_ports
 from tests.actors import standins
 from tests.actors.guarded import Everyone, guarded, joined

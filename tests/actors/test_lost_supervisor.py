@@ -14,8 +14,8 @@ from gen_agent import AgentDown, AgentNotFound
 from gen_agent.actors.processes import ProcessId, Watched
 from gen_agent.actors.system import AgentSystem
 from gen_agent.backends.scripted import Stage, reply
+from gen_agent.client.protocol import Hello
 from gen_agent.messages import Completion, Down, Reply
-from gen_agent.protocol import Hello
 from gen_agent.values import AgentAddress
 from tests.actors.crew import BASES, Diary, held, kill, running, scripted, watched
 from tests.actors.test_client import Boss

@@ -13,11 +13,11 @@ from gen_agent import AgentDown, AgentNotFound, CallTimeout, child_spec
 from gen_agent.actors.processes import ProcessId, Watched, descendants
 from gen_agent.actors.system import AgentSystem
 from gen_agent.backends.scripted import Stage
+from gen_agent.client.protocol import Hello
+from gen_agent.client.targets import TO_SUPERVISOR
 from gen_agent.envelopes import Call
 from gen_agent.errors import UnknownRequest
 from gen_agent.messages import Down
-from gen_agent.protocol import Hello
-from gen_agent.targets import TO_SUPERVISOR
 from tests.actors.crew import BASES, Diary, Fragile, held, kill, running, scripted, watched
 
 

@@ -18,7 +18,7 @@ import pytest
 from gen_agent import AgentDown
 from gen_agent.actors.processes import ProcessId, Watched, children, descendants
 from gen_agent.actors.system import AgentSystem
-from gen_agent.protocol import Hello
+from gen_agent.client.protocol import Hello
 from tests.faults.cast import Witness, lines
 from tests.faults.conftest import OWN, STOCK
 from tests.faults.scene import PATIENCE_S, Scene, process_of, scene

@@ -16,10 +16,10 @@ from typing import Any
 
 import attrs
 
+from gen_agent.client.protocol import Lookup
+from gen_agent.client.targets import TO_SUPERVISOR, actor_of, incarnation_of
 from gen_agent.envelopes import Call, Cast
 from gen_agent.messages import Drain, GetSnapshot, Reply
-from gen_agent.protocol import Lookup
-from gen_agent.targets import TO_SUPERVISOR, actor_of, incarnation_of
 from gen_agent.values import AgentAddress, Caller, CallRef, Incarnation, Name, is_address, mint, name_key
 
 UNDER_WAY = 100_000

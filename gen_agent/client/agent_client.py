@@ -10,9 +10,19 @@ from __future__ import annotations
 import importlib
 from typing import Any, Literal
 
-from gen_agent.actorside import ActorSide
 from gen_agent.agent import Agent, current_name
 from gen_agent.backend import Backend
+from gen_agent.client.actorside import ActorSide
+from gen_agent.client.protocol import AGENT_CLASS, ListNames, Lookup, StopUnder
+from gen_agent.client.targets import (
+    DEFAULT_TIMEOUT,
+    TO_SUPERVISOR,
+    checked_address,
+    checked_target,
+    checked_timeout,
+    timeout_on,
+)
+from gen_agent.client.whereabouts import running
 from gen_agent.errors import SelfStop
 from gen_agent.messages import (
     Ask,
@@ -34,15 +44,6 @@ from gen_agent.messages import (
     Tell,
 )
 from gen_agent.options import ChildSpec
-from gen_agent.protocol import AGENT_CLASS, ListNames, Lookup, StopUnder
-from gen_agent.targets import (
-    DEFAULT_TIMEOUT,
-    TO_SUPERVISOR,
-    checked_address,
-    checked_target,
-    checked_timeout,
-    timeout_on,
-)
 from gen_agent.values import (
     AgentAddress,
     CallRef,
@@ -53,7 +54,6 @@ from gen_agent.values import (
     is_address,
     name_key,
 )
-from gen_agent.whereabouts import running
 
 _ATTRIBUTE = "_gen_agent_client"
 

@@ -13,12 +13,12 @@ import heapq
 from collections import deque
 from collections.abc import Iterable
 
+from gen_agent.client.postings import Lane, Pending, Postings, Settled
+from gen_agent.client.protocol import Lookup
+from gen_agent.client.targets import TO_SUPERVISOR
 from gen_agent.envelopes import Call
 from gen_agent.errors import AgentDown, AgentNotFound, CallTimeout, DrainTimeout, GenAgentError
 from gen_agent.messages import Drain, Monitor, Reply
-from gen_agent.postings import Lane, Pending, Postings, Settled
-from gen_agent.protocol import Lookup
-from gen_agent.targets import TO_SUPERVISOR
 from gen_agent.values import AgentAddress, CallRef, Incarnation, is_address, name_key
 
 __all__ = ["CallBook", "Pending", "Postings", "Settled"]

@@ -12,13 +12,13 @@ from collections import OrderedDict, deque
 from collections.abc import Callable
 from typing import Any
 
-from gen_agent.callbook import CallBook
+from gen_agent.client.callbook import CallBook
+from gen_agent.client.protocol import SUPERVISOR, SUPERVISOR_CLASS, Hello, Inherit
+from gen_agent.client.targets import TO_SUPERVISOR
+from gen_agent.client.whereabouts import running
 from gen_agent.envelopes import Call
 from gen_agent.messages import Demonitor, Down, Monitor, Reply
-from gen_agent.protocol import SUPERVISOR, SUPERVISOR_CLASS, Hello, Inherit
-from gen_agent.targets import TO_SUPERVISOR
 from gen_agent.values import Caller, CallRef, MonitorRef
-from gen_agent.whereabouts import running
 
 LOOK_S = 1.0
 """How often it is looked whether the supervisor still runs, and how long it has to answer a greeting; in

@@ -17,17 +17,17 @@ from typing import Any
 
 import attrs
 
-from gen_agent.callbook import CallBook
+from gen_agent.client.callbook import CallBook
+from gen_agent.client.ordering import DELIVERIES, Ordering
+from gen_agent.client.oversight import Bounded, Oversight
+from gen_agent.client.protocol import Abandon
+from gen_agent.client.targets import TO_SUPERVISOR
+from gen_agent.client.whereabouts import running, this_caller
 from gen_agent.envelopes import Call, Cast, Envelope
 from gen_agent.errors import CallTimeout
 from gen_agent.messages import Down, Reply, StartAgent
-from gen_agent.ordering import DELIVERIES, Ordering
-from gen_agent.oversight import Bounded, Oversight
-from gen_agent.protocol import Abandon
 from gen_agent.soundness import is_sound
-from gen_agent.targets import TO_SUPERVISOR
 from gen_agent.values import AgentAddress, CallRef, Incarnation, MonitorRef
-from gen_agent.whereabouts import running, this_caller
 
 _RETRIES_KEPT = 16
 
