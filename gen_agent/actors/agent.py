@@ -152,6 +152,13 @@ class AgentActor(Sending):
         """The agent is up: tell the starter."""
         self.starting.answer()
 
+    def once_sent(self, call: Callable[[], None]) -> None:
+        """Do `call` when what was sent has left, or has had a round of the loop to leave in."""
+        if self.sends_at_once and self.courier.idle:
+            call()
+        else:
+            self.soon(call)
+
     def run_began(self) -> None:
         """The starter has its answer."""
         self.life.feed(signals.RunBegan())

@@ -134,6 +134,11 @@ class Courier:
             self._append_events(lane, _Events(ref, attempt, batch, incarnation_of(recipient)), kept)
         self._pump(_key(recipient), lane)
 
+    @property
+    def idle(self) -> bool:
+        """Whether the transport has everything."""
+        return not any(lane.waiting for lane in self._lanes.values())
+
     # ---------------------------------------------------------------- the end
 
     def last_numbers(self) -> tuple[tuple[str, int], ...]:

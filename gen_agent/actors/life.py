@@ -72,6 +72,9 @@ class Host(Protocol):
     def answer_start(self) -> None:
         """Tell the starter, then begin to run."""
 
+    def once_sent(self, call: Callable[[], None]) -> None:
+        """Do `call` when the transport has all that was sent: at once, or with a later message."""
+
     def close_session(self, effect: signals.CloseSession) -> str | None:
         """Run `terminate_session`, bounded; what it raised, by class."""
 
@@ -104,6 +107,7 @@ class Life:
             signals.Answer: self._answer,
             signals.Admit: self._admit,
             signals.Complete: self._complete,
+            signals.Conclude: lambda effect: self._host.once_sent(self._conclude),
             signals.Relay: self._relay,
             signals.AnswerCheckpoint: lambda effect: self.seat.answer_checkpoint(effect),
             signals.SetDeadline: lambda effect: self._host.set_deadline(effect.key, effect.seconds),
@@ -219,6 +223,9 @@ class Life:
         self._audience.gone(effect.ref)
         outcome: Any = effect.outcome if effect.sealed is None else effect.sealed
         self._courier.complete(effect.recipient, effect.ref, _sendable(outcome))
+
+    def _conclude(self) -> None:
+        self.feed(signals.Concluding())
 
     def _relay(self, effect: signals.Relay) -> None:
         if effect.run.count:

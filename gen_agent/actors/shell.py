@@ -67,6 +67,11 @@ class Shell(Actor):
         return hasattr(getattr(self._myRef, "transport", None), "set_watch")
 
     @property
+    def sends_at_once(self) -> bool:
+        """Whether what is sent leaves at once; on Thespian's own transports it does so after the message."""
+        return not self.has_processes or hasattr(self._myRef.transport, "seal")
+
+    @property
     def watcher(self) -> Watcher:
         """What this actor watches; made when first needed."""
         if self._watcher is None:
@@ -103,7 +108,7 @@ class Shell(Actor):
     @functools.cached_property
     def _room_above(self) -> bool:
         # Thespian's own loop has none, so each message makes its own; without processes no stack is deep.
-        return not self.has_processes or hasattr(self._myRef.transport, "seal")
+        return self.sends_at_once
 
     def _dispatch(self, message: Any, sender: Any) -> None:
         if isinstance(message, WatchMessage):

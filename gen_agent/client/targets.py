@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from gen_agent.values import AgentAddress, Incarnation, is_address, name_key
+from gen_agent.values import AgentAddress, Incarnation, is_address
 
 ADDRESS_TIMEOUT_S = 5.0
 """How long `poll`, `cancel_request` and `interrupt_request` wait on an address unless told otherwise (C207).
@@ -36,24 +36,18 @@ TO_SUPERVISOR: Any = _ToSupervisor()
 
 def checked_target(target: object) -> Any:
     """Return `target`: a name (C011) or an address; raises `TypeError` naming what is allowed."""
-    if is_address(target) or isinstance(target, (str, bytes, int)) and not isinstance(target, bool):
+    if is_address(target) or _is_name(target):
         return target
-    try:
-        if type(target) is tuple and target:
-            name_key(tuple(checked_name_part(part) for part in target))
-            return target
-    except TypeError:
-        pass
     raise TypeError(
         f"target: a name (str, bytes, int or a tuple of these) or an address, not {type(target).__name__}"
     )
 
 
-def checked_name_part(part: object) -> Any:
-    """One part of a tuple that is a name: anything a name may be, but no address."""
-    if is_address(part):
-        raise TypeError("target: an address is no part of a name")
-    return checked_target(part)
+def _is_name(target: object) -> bool:
+    if type(target) is tuple:
+        # An address is no part of a name: what is looked up is never taken for what is captured.
+        return bool(target) and all(_is_name(part) for part in target)
+    return isinstance(target, (str, bytes, int)) and not isinstance(target, bool)
 
 
 def checked_address(address: object) -> Any:

@@ -69,6 +69,11 @@ class Complete:
 
 
 @attrs.frozen(slots=True)
+class Conclude:
+    """Feed `Concluding` once what was given out before has left, at latest with the next event (C091)."""
+
+
+@attrs.frozen(slots=True)
 class Relay:
     """Forward a run of events (C175)."""
 
@@ -152,7 +157,7 @@ class Quit:
 
 
 Effect = (
-    AnswerStart | StartTurn | KillWorker | Answer | Admit | Complete | Relay | AnswerCheckpoint
+    AnswerStart | StartTurn | KillWorker | Answer | Admit | Complete | Conclude | Relay | AnswerCheckpoint
     | SetDeadline | ClearDeadline | WatchCaller | UnwatchCaller | ResetWorkerSession | Exit | CloseSession
     | Quit
 )  # fmt: skip

@@ -114,6 +114,10 @@ class Hooks:
             return failure(hook, error)
         return value if _FITS[hook](value, args[-1]) else _misshapen(hook, value)
 
+    def own(self, hook: str) -> bool:
+        """Whether the class has its own `hook`: a default does nothing and takes no time."""
+        return getattr(getattr(self._agent, hook), "__func__", None) is not _DEFAULTS[hook]
+
     def start(self, options: Mapping[str, Any]) -> tuple[Mapping[str, Any], Any] | StartError:
         """Run `init_agent`: backend options and the first state, or the error of this start (C017)."""
         value = self.call("init_agent", options)

@@ -43,6 +43,7 @@ from gen_agent.core.hooks import Hooks
 from gen_agent.core.model import Closed, Emit, Heard, Log, Model, State
 from gen_agent.core.notices import deafen, defer, defer_info, informed, notified
 from gen_agent.core.queries import poll, tell_snapshot, tell_status, unknown
+from gen_agent.core.turn_end import concluded
 from gen_agent.core.working import (
     checkpoint,
     died,
@@ -111,6 +112,7 @@ _READY: Mapping[type, tuple[Rule | Handler, ...]] = {
     on.CheckpointAsked:    (no_checkpoint,       checkpoint,           no_checkpoint,      checkpoint),
     on.TurnRefused:        (ignore,              _ends(refused),       ignore,             _lasts(refused)),
     on.TurnEnded:          (ignore,              _ends(ended),         ignore,             _lasts(ended)),
+    on.Concluding:         (_works(concluded),   _ends(concluded),     concluded,          _lasts(concluded)),
     on.WorkerKilled:       (ignore,              _ends(killed),        ignore,             _lasts(killed)),
     on.WorkerDied:         (ignore,              _ends(died),          ignore,             _lasts(died)),
     on.DeadlineReached:    (_works(paced),       overdue,              ignore,             overdue),
@@ -193,6 +195,8 @@ class Machine:
         model = self._model
         model.now = now
         model.out = []
+        if model.rest is not None and not isinstance(event, on.Concluding):
+            self._apply(on.Concluding())
         self._apply(event)
         # While a worker is being killed what has waited goes on waiting: the kill ends in this very dispatch.
         while model.postponed and model.state is not State.STARTING and not model.killing:

@@ -81,8 +81,8 @@ class Model:
 
     __slots__ = (
         "_minted", "_nonce", "agent_state", "drained", "emit", "ending", "heard", "hooks", "log", "name",
-        "notices", "now", "options", "out", "pacing", "postponed", "prompts", "reset", "results", "session",
-        "session_version", "slot", "state", "streams", "turn", "turns",
+        "notices", "now", "options", "out", "pacing", "postponed", "prompts", "reset", "rest", "results",
+        "session", "session_version", "slot", "state", "streams", "turn", "turns",
     )  # fmt: skip
 
     def __init__(
@@ -113,6 +113,7 @@ class Model:
         self.ending: Ending | None = None
         self.drained: tuple[Any, ...] = ()
         self.postponed: deque[Event] = deque()
+        self.rest: Callable[[], None] | None = None
         self.now = 0.0
         self.out: list[Any] = []
         self._nonce, self._minted = nonce, 0

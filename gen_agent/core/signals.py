@@ -20,6 +20,7 @@ from gen_agent.core.effects import (
     ClearDeadline,
     CloseSession,
     Complete,
+    Conclude,
     Effect,
     Exit,
     KillWorker,
@@ -38,8 +39,9 @@ from gen_agent.values import Caller, RequestRef
 
 __all__ = [
     "Admit", "Answer", "AnswerCheckpoint", "AnswerStart", "Asked", "Booted", "CallerDied",
-    "CancelRequested", "CheckpointAsked", "ClearDeadline", "CloseSession", "Closing", "Complete", "Crashed",
-    "Deadline", "DeadlineReached", "DrainAsked", "Effect", "Event", "EventsStreamed", "Exit", "HaltAsked",
+    "CancelRequested", "CheckpointAsked", "ClearDeadline", "CloseSession", "Closing", "Complete", "Conclude",
+    "Concluding", "Crashed", "Deadline", "DeadlineReached", "DrainAsked", "Effect", "Event",
+    "EventsStreamed", "Exit", "HaltAsked",
     "InfoArrived", "InterruptAsked", "InterruptRequested", "KillWorker", "Notified", "OnHalt", "Outcome",
     "Polled", "Quit", "Relay", "ResetAsked", "ResetEnded", "ResetWorkerSession", "ResumeAsked", "RunBegan",
     "SessionClosed", "SetDeadline", "SnapshotAsked", "StartTurn", "StatusAsked", "StopAsked", "Submitted",
@@ -293,6 +295,11 @@ class TurnEnded:
 
 
 @attrs.frozen(slots=True)
+class Concluding:
+    """What `Conclude` waited for has left: the rest of the turn's end is due."""
+
+
+@attrs.frozen(slots=True)
 class WorkerKilled:
     """A `KillWorker` has been done: the worker and all it started are gone."""
 
@@ -327,6 +334,6 @@ Event = (
     Booted | RunBegan | StopAsked | Crashed | Closing | SessionClosed | Asked | Told | Submitted | Polled
     | Notified | InfoArrived | InterruptAsked | InterruptRequested | CancelRequested | HaltAsked
     | ResumeAsked | DrainAsked | ResetAsked | StatusAsked | SnapshotAsked | UnknownAsked | CallerDied
-    | TurnStarted | TurnRefused | EventsStreamed | CheckpointAsked | TurnEnded | WorkerKilled | WorkerDied
-    | ResetEnded | DeadlineReached
+    | TurnStarted | TurnRefused | EventsStreamed | CheckpointAsked | TurnEnded | Concluding | WorkerKilled
+    | WorkerDied | ResetEnded | DeadlineReached
 )  # fmt: skip

@@ -1,10 +1,13 @@
 """How a turn ends: one outcome, one path, be it success, error, timeout, interrupt or death.
 
 Order (C090-C093): telemetry, the deciding callback, `post_turn`, delivery or retry, the halt's failures,
-deferred notifications, `post_run`, prepared answers, the next state, the next work.
+deferred notifications, `post_run`, prepared answers, the next state, the next work. Before callbacks that may
+take long the end is put off for as long as what was given out takes to leave (C091).
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from gen_agent.agent import Decision, Halt, Prompt
 from gen_agent.core import report
@@ -19,7 +22,7 @@ from gen_agent.core.hooks import Failure
 from gen_agent.core.model import Model, State
 from gen_agent.core.notices import handle_deferred
 from gen_agent.core.requests import Slot, Stage, Turn
-from gen_agent.core.signals import Admit, Answer, Outcome
+from gen_agent.core.signals import Admit, Answer, Complete, Conclude, Concluding, Outcome
 from gen_agent.errors import GenAgentError, Interrupted, WorkerUnavailable
 from gen_agent.events import Response
 from gen_agent.sealed import Sealed
@@ -39,7 +42,23 @@ def end_turn(m: Model, outcome: Outcome, sealed: Sealed | None, duration_s: floa
         return
     transform(m, "post_turn", outcome, turn.request.ref)
     answer, halting = _conclude(m, turn, outcome, sealed, decision)
-    _move_on(m, turn, answer, halting)
+    slow = len(m.notices) > 0 or halting and m.hooks.own("post_run")
+    _put_off(m, slow, lambda: _move_on(m, turn, answer, halting))
+
+
+def concluded(m: Model, event: Concluding) -> None:
+    """Do the rest of a turn's end, if it was put off and no other event has done it already."""
+    rest, m.rest = m.rest, None
+    if rest is not None:
+        rest()
+
+
+def _put_off(m: Model, slow: bool, rest: Callable[[], None]) -> None:
+    if slow and any(isinstance(effect, (Answer, Complete)) for effect in m.out):
+        m.rest = rest
+        m.out.append(Conclude())
+    else:
+        rest()
 
 
 def _report(m: Model, turn: Turn, outcome: Outcome, duration_s: float) -> None:
@@ -105,4 +124,5 @@ def _move_on(m: Model, turn: Turn, answer: Answer | None, halting: bool) -> None
     m.state = State.HALTED if halting else State.IDLE
     report.phase(m, "processing", "idle")
     if not halting:
-        serve(m)
+        more = m.slot is not None or len(m.prompts) > 0
+        _put_off(m, more and m.hooks.own("pre_turn"), lambda: serve(m))

@@ -242,6 +242,7 @@ def _checkpoint(agent: SimAgent, effect: on.AnswerCheckpoint) -> None:
 
 _DOES: Mapping[type, Callable[[SimAgent, Any], on.Event | None]] = {
     on.AnswerStart: lambda agent, effect: on.RunBegan(),
+    on.Conclude: lambda agent, effect: on.Concluding(),
     on.StartTurn: SimAgent.start_turn,
     on.KillWorker: _kill,
     on.Exit: _exit,

@@ -6,7 +6,7 @@ import pytest
 
 from gen_agent import Overloaded
 from gen_agent.messages import Completion, TelemetryMessage
-from tests.contract.cast import HALT, SKIP, say
+from tests.contract.cast import HALT, SKIP, Act, say
 from tests.contract.troupe import PATIENCE_S, Troupe, told
 
 pytestmark = pytest.mark.bases
@@ -43,6 +43,25 @@ def test_a_turns_telemetry_callbacks_and_messages_are_one_order(troupe: Troupe) 
         "post_turn ok", "held", "handle_event halt", "post_run 5",
     ]  # fmt: skip
     assert ref in troupe.refs(agent)
+
+
+@pytest.mark.parametrize("hook", ["handle_event", "post_run", "pre_turn"])
+def test_a_completion_does_not_wait_for_slow_callbacks_behind_it(troupe: Troupe, hook: str) -> None:
+    """C091, C240, C247: a completion has left before a deferred notification, `post_run` or the next
+    `pre_turn` runs, however long that takes."""
+    key = {"handle_event": "later", "post_run": "*", "pre_turn": "next"}[hook]
+    agent = troupe.start(book={(hook, key): Act(hold="slow")})
+    ref = troupe.hold(agent)
+    if hook == "handle_event":
+        troupe.agents.notify_ack(agent, "later")
+    elif hook == "post_run":
+        troupe.agents.halt(agent)
+    else:
+        troupe.agents.tell(agent, "next")
+    troupe.release()
+    troupe.stage.wait_blocked("slow", PATIENCE_S)
+    assert troupe.outcome(ref) == "held"
+    troupe.release("slow")
 
 
 def test_an_asks_reply_comes_after_the_deferred_batch(troupe: Troupe) -> None:

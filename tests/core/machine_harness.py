@@ -92,6 +92,7 @@ def _clear_deadline(harness: Harness, effect: on.ClearDeadline) -> None:
 
 _DOES: Mapping[type, Callable[[Harness, Any], on.Event | None]] = {
     on.AnswerStart: lambda harness, effect: on.RunBegan(),
+    on.Conclude: lambda harness, effect: on.Concluding(),
     on.KillWorker: lambda harness, effect: on.WorkerKilled(effect.tag),
     on.Exit: lambda harness, effect: on.Closing(),
     on.CloseSession: lambda harness, effect: on.SessionClosed(),

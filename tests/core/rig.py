@@ -23,6 +23,12 @@ from gen_agent.sealed import Sealed
 from gen_agent.values import Caller, RequestRef, RuntimeSnapshot, Status, payload_size
 from tests.core.rig_agents import DEFAULTS, Called, Endless, RigAgent, Told, as_function
 
+_FOLLOWS: Mapping[type, Callable[[], on.Event]] = {
+    on.AnswerStart: on.RunBegan,
+    on.Exit: on.Closing,
+    on.Conclude: on.Concluding,
+}
+
 
 class Trace:
     """Callbacks, telemetry and effects in order, and what to ask of them."""
@@ -133,7 +139,7 @@ class Rig(Trace):
             return (on.WorkerKilled(effect.tag),)
         if isinstance(effect, on.CloseSession):
             return (on.SessionClosed(),)
-        follow = {on.AnswerStart: on.RunBegan, on.Exit: on.Closing}.get(type(effect))
+        follow = _FOLLOWS.get(type(effect))
         return () if follow is None else (follow(),)
 
     # ---------------------------------------------------------------- what clients do

@@ -22,7 +22,7 @@ from gen_agent.errors import (
     WorkerCrashed,
 )
 from gen_agent.sealed import Sealed
-from gen_agent.values import PENDING
+from gen_agent.values import PENDING, RequestRef
 from tests.core.rig import Rig, halts, rig_in
 from tests.core.rig_agents import InfoAgent, StreamAgent, short
 
@@ -31,7 +31,7 @@ FAILINGS = ["prompt.error", "turn.error", "handle_error", "post_turn"]
 
 
 def words(trace: tuple[Any, ...]) -> list[str]:
-    return [word for word in short(trace) if word not in ("ClearDeadline", "SetDeadline")]
+    return [word for word in short(trace) if word not in ("ClearDeadline", "Conclude", "SetDeadline")]
 
 
 def test_success_of_a_tell() -> None:
@@ -245,3 +245,40 @@ def test_noreply_is_nothing_more() -> None:
     """C039: an idle event is handled at once and starts nothing."""
     rig = Rig().plan("handle_event", NoReply)
     assert words(rig.notify("e")) == ["event.received", "handle_event"]
+
+
+def conclude_later(rig: Rig) -> list[str]:
+    """End the turn and perform nothing of it: what was given out until the end was put off."""
+    assert rig.tag is not None
+    effects = rig.machine.step(on.TurnEnded(rig.tag, WorkerCrashed("SIGKILL")), 1.0)
+    assert type(effects[-1]) is on.Conclude
+    return words(effects)
+
+
+def test_the_rest_waits_for_what_was_given_out() -> None:
+    """C091, C247: a turn's end stops before deferred notifications until its completion has left."""
+    rig = rig_in("P")
+    rig.notify("e")
+    assert conclude_later(rig) == [*FAILINGS, "Complete"]
+    assert rig.machine.state is State.PROCESSING
+    assert words(rig.machine.step(on.Concluding(), 1.0)) == ["handle_event", "state.changed"]
+    assert rig.machine.state is State.IDLE
+
+
+def test_the_rest_comes_before_any_other_event() -> None:
+    """C091: whatever arrives before the rest of a turn's end finds that turn ended."""
+    rig = rig_in("P")
+    rig.notify("e")
+    conclude_later(rig)
+    seen = rig.machine.step(on.InterruptRequested("me", RequestRef("x", 1)), 1.0)
+    assert words(seen) == ["handle_event", "state.changed", "Answer"]
+    assert seen[-1].value == "idle"
+    assert rig.machine.step(on.Concluding(), 1.0) == ()
+
+
+def test_a_slow_pre_turn_does_not_hold_back_a_completion() -> None:
+    """C091: the next prompt's `pre_turn` runs once the completion of the last turn has left."""
+    rig = rig_in("P")
+    rig.tell("next")
+    assert conclude_later(rig) == [*FAILINGS, "Complete", "state.changed"]
+    assert words(rig.machine.step(on.Concluding(), 1.0))[:2] == ["pre_turn", "state.changed"]
