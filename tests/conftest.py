@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -11,6 +13,9 @@ from tests.bases import BASES, OWN
 pytest_plugins = ["pytester"]
 
 __all__ = ["clean", "no_leftovers", "private_runtime_dir"]
+
+# A suite that runs in the background was started with Ctrl-C ignored, and so would be all that it starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Examples run under a fixture that is right for all of them together, and on machines that are busy.
 _ALLOWED = (HealthCheck.function_scoped_fixture, HealthCheck.too_slow)
