@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import pathlib
 import re
 import subprocess
 import sys
 import textwrap
 
+import attrs
+
 from gen_agent.core.table import render
+from gen_agent.options import RESERVED, AgentOptions
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 README = (ROOT / "README.rst").read_text()
@@ -35,6 +39,16 @@ def test_the_state_table_is_the_machine_s() -> None:
     """The README's state table is the one printed from the machine's own value."""
     shown = README.split(".. begin-state-table\n", 1)[1].split(".. end-state-table", 1)[0]
     assert shown.strip() == render().strip()
+
+
+def test_the_options_table_has_every_option() -> None:
+    """C004, C006: the README's table of options has each reserved one with its default."""
+    shown = README.split(".. begin-options-table\n", 1)[1].split(".. end-options-table", 1)[0]
+    rows = dict(re.findall(r"^``(\w+)`` +(\S+)", shown, re.MULTILINE))
+    defaults = {field.name: field.default for field in attrs.fields(AgentOptions)}
+    assert {name: ast.literal_eval(value) for name, value in rows.items()} == {
+        name: defaults[name] for name in RESERVED
+    }
 
 
 def test_the_test_command_is_the_one_ci_runs() -> None:
