@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,27 +18,12 @@ from gen_agent.values import Caller
 from tests.actors import agent_ending as ending
 from tests.actors.agent_rig import (
     ON_STOCK_TOO,
-    PROCESS_BASES,
-    STOCK,
     AgentUnderTest,
     Meeting,
     Plain,
-    plain_system,
 )
 
 pytestmark = ON_STOCK_TOO
-
-
-@pytest.fixture(params=PROCESS_BASES)
-def plain(request: pytest.FixtureRequest) -> Iterator[Plain]:
-    with plain_system(request.param) as plain:
-        yield plain
-
-
-@pytest.fixture
-def stock() -> Iterator[Plain]:
-    with plain_system(STOCK) as plain:
-        yield plain
 
 
 @pytest.fixture

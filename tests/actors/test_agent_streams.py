@@ -4,28 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from gen_agent.messages import Ask, Completion, EventBatch, GetSnapshot, Interrupt, InterruptRequest
 from tests.actors.agent_cast import Streaming
-from tests.actors.agent_rig import ON_STOCK_TOO, OWN, PROCESS_BASES, Meeting, Plain, plain_system
+from tests.actors.agent_rig import ON_STOCK_TOO, Meeting, Plain
 
 pytestmark = ON_STOCK_TOO
-
-
-@pytest.fixture(params=PROCESS_BASES)
-def plain(request: pytest.FixtureRequest) -> Iterator[Plain]:
-    with plain_system(request.param) as plain:
-        yield plain
-
-
-@pytest.fixture
-def own() -> Iterator[Plain]:
-    with plain_system(OWN) as plain:
-        yield plain
 
 
 def test_events_come_in_order_and_all(plain: Plain) -> None:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,29 +16,14 @@ from gen_agent.messages import Ask, Interrupt, InterruptRequest, StopAgent
 from tests.actors.agent_cast import WithProgram
 from tests.actors.agent_rig import (
     ON_STOCK_TOO,
-    PROCESS_BASES,
-    STOCK,
     AgentUnderTest,
     Meeting,
     Plain,
-    plain_system,
 )
 
 pytestmark = ON_STOCK_TOO
 
 STUCK = ("sleep", "c", "spin")
-
-
-@pytest.fixture(params=PROCESS_BASES)
-def plain(request: pytest.FixtureRequest) -> Iterator[Plain]:
-    with plain_system(request.param) as plain:
-        yield plain
-
-
-@pytest.fixture
-def stock() -> Iterator[Plain]:
-    with plain_system(STOCK) as plain:
-        yield plain
 
 
 @pytest.fixture

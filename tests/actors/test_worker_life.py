@@ -4,24 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from gen_agent.actors.processes import children
 from gen_agent.errors import WorkerUnavailable
 from gen_agent.messages import Ask
 from tests.actors import agent_workers as workers
-from tests.actors.agent_rig import ON_STOCK_TOO, STOCK, Plain, plain_system
+from tests.actors.agent_rig import ON_STOCK_TOO, Plain
 
 pytestmark = ON_STOCK_TOO
-
-
-@pytest.fixture
-def stock() -> Iterator[Plain]:
-    with plain_system(STOCK) as plain:
-        yield plain
 
 
 def test_one_worker_serves_turn_after_turn(stock: Plain) -> None:
