@@ -26,14 +26,13 @@ COPIED = ("gen_agent", "tests", "examples", "setup.cfg", "setup.py", "tox.ini", 
 BREAKAGES: tuple[Breakage, ...] = (*CORE, *OUTSIDE, *TRANSPORT)
 
 
-def applied(breakage: Breakage, root: pathlib.Path) -> str | None:
-    """Break the copy under `root`; return what is wrong with the breakage itself, or None."""
+def misfit(breakage: Breakage, root: pathlib.Path) -> str | None:
+    """What is wrong with the breakage itself, or None."""
     path = root / breakage.file
-    text = path.read_text()
-    if text.count(breakage.old) != 1:
-        return f"the line to break stands {text.count(breakage.old)} times in {breakage.file}"
-    path.write_text(text.replace(breakage.old, breakage.new))
-    return None
+    if not path.exists():
+        return f"there is no {breakage.file}"
+    times = path.read_text().count(breakage.old)
+    return None if times == 1 else f"the line to break stands {times} times in {breakage.file}"
 
 
 def survivors(breakage: Breakage, root: pathlib.Path) -> list[str]:
@@ -57,9 +56,11 @@ def verdict(breakage: Breakage) -> str | None:
                 shutil.copytree(source, root / name, ignore=shutil.ignore_patterns("__pycache__", ".*"))
             elif source.exists():
                 shutil.copy(source, root / name)
-        wrong = applied(breakage, root)
+        wrong = misfit(breakage, root)
         if wrong is not None:
             return wrong
+        broken = root / breakage.file
+        broken.write_text(broken.read_text().replace(breakage.old, breakage.new))
         still = survivors(breakage, root)
         return f"not noticed by {', '.join(still)}" if still else None
 
