@@ -200,13 +200,24 @@ def structure(data: Any) -> Any:
 
 def to_json(value: object) -> str:
     """Return `value` as one line of JSON; raises `CodecError(path)`."""
-    return json.dumps(unstructure(value), allow_nan=False)
+    data = unstructure(value)
+    try:
+        return json.dumps(data, allow_nan=False)
+    except ValueError as error:  # an int of more digits than Python writes
+        raise CodecError(TAG) from error
 
 
 def from_json(text: str | bytes) -> Any:
     """Return the value that `to_json` was given; raises `CodecError(path)`, also for no JSON at all."""
     try:
-        data = json.loads(text)
+        data = json.loads(text, parse_float=_finite, parse_constant=_finite)
     except (ValueError, RecursionError) as error:
         raise CodecError(TAG) from error
     return structure(data)
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(text)
+    return value

@@ -145,9 +145,12 @@ class WorkerCrashed(GenAgentError):
 
 
 class WorkerUnavailable(GenAgentError):
-    """No worker could be started for this turn; the next one tries anew (C137)."""
+    """No worker could be started for this turn; the next one tries anew (C137). `reason` is what ended it, or
+    what its backend's constructor said.
+    """
 
     code = "task_supervisor_unavailable"
+    payload = frozenset({"reason"})
     reason: Any = None
 
 

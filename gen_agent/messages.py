@@ -25,7 +25,16 @@ from gen_agent.answers import (
 from gen_agent.envelopes import VERSION, Call, Cast, Delivery, Envelope, opened, sealed
 from gen_agent.options import AgentOptions, Restart, restart_policy
 from gen_agent.sealed import Sealed
-from gen_agent.values import MonitorRef, Name, RequestRef, checked_name, is_address, mint, payload_size
+from gen_agent.values import (
+    MonitorRef,
+    Name,
+    RequestRef,
+    checked_name,
+    is_address,
+    mint,
+    payload_size,
+    plain_text,
+)
 
 __all__ = [
     # Calls: answered by a Reply
@@ -83,7 +92,7 @@ _maybe_address = attrs.validators.optional(_address)
 class Ask(Call):
     """Run a prompt; the reply is the `Response`, after all retries (C106)."""
 
-    prompt: str = attrs.field(validator=_a(str))
+    prompt: str = attrs.field(converter=plain_text, validator=_a(str))
     ref: RequestRef = attrs.field(factory=mint.request, validator=_a(RequestRef))
 
 
@@ -91,7 +100,7 @@ class Ask(Call):
 class Tell(Call):
     """Run a prompt; the reply is its ref, once admitted; poll, or name a `recipient` (C110, C112)."""
 
-    prompt: str = attrs.field(validator=_a(str))
+    prompt: str = attrs.field(converter=plain_text, validator=_a(str))
     ref: RequestRef = attrs.field(factory=mint.request, validator=_a(RequestRef))
     recipient: Any = attrs.field(default=None, validator=_maybe_address)
     on_halt: OnHalt = attrs.field(default="queue", validator=_on_halt)
@@ -103,7 +112,7 @@ class Tell(Call):
 class Submit(Cast):
     """Run a prompt; an `Admission` and then a `Completion` go to `recipient` (C195-C206)."""
 
-    prompt: str = attrs.field(validator=_a(str))
+    prompt: str = attrs.field(converter=plain_text, validator=_a(str))
     recipient: Any = attrs.field(validator=_address)
     ref: RequestRef = attrs.field(factory=mint.request, validator=_a(RequestRef))
     on_halt: OnHalt = attrs.field(default="queue", validator=_on_halt)
@@ -224,12 +233,13 @@ class StartAgent(Call):
     """
 
     _agent: Any = attrs.field(converter=_an_agent, eq=opened)
-    name: Name | None = attrs.field(kw_only=True)
+    name: Name | None = attrs.field(converter=attrs.converters.optional(checked_name), kw_only=True)
     _backend: Any = attrs.field(kw_only=True, eq=opened)
     _options: Any = attrs.field(factory=dict, kw_only=True, eq=opened)
     script: bytes | None = attrs.field(default=None, kw_only=True)
     restart: Restart = attrs.field(default="temporary", kw_only=True, validator=restart_policy)
     supervised: bool = attrs.field(default=True, kw_only=True, validator=_a(bool))
+    _requirements: Any = attrs.field(default=None, init=False, eq=opened)
 
     def __attrs_post_init__(self) -> None:
         if self.name is None and self.supervised:
@@ -237,6 +247,10 @@ class StartAgent(Call):
         AgentOptions.split(self.name, self.backend, **self.options)
         # Only now, so that a bad option is told before an unpicklable one.
         object.__setattr__(self, "_backend", sealed(self._backend, "backend"))
+        required = self.options.get("requirements")
+        if required:
+            # The supervisor has to know them, and may not be able to open the options.
+            object.__setattr__(self, "_requirements", sealed(dict(required), "requirements"))
         object.__setattr__(self, "_options", sealed(self.options, "options"))
 
     @property
@@ -260,6 +274,12 @@ class StartAgent(Call):
         """The options; an `Undecodable` where they can't be opened here."""
         options: Mapping[str, Any] = opened(self._options)
         return options
+
+    @property
+    def requirements(self) -> Mapping[str, Any]:
+        """What the agent's system has to be capable of; an `Undecodable` where that can't be opened here."""
+        required: Mapping[str, Any] = {} if self._requirements is None else opened(self._requirements)
+        return required
 
     def split(self) -> tuple[AgentOptions, dict[str, Any]]:
         """The checked options, and what goes to `init_agent`; opens backend and options."""

@@ -99,7 +99,10 @@ def _address(_: Any, field: attrs.Attribute[Any], value: object) -> None:
 
 
 def _float(value: Any) -> Any:
-    return float(value) if type(value) is int else value
+    try:
+        return float(value) if type(value) is int else value
+    except OverflowError:
+        return math.inf
 
 
 _POSITIVE = _seconds("a number of seconds > 0, or None for no limit,", least_exclusive=True)
@@ -212,3 +215,10 @@ def child_spec(
     """A `ChildSpec` for `agent`; raises `TypeError` or `ValueError` for a bad option."""
     shutdown_s = options.pop("shutdown_s", 5.0)
     return ChildSpec(agent, name, backend, restart, shutdown_s, options)
+
+
+def checked_spec(spec: object) -> ChildSpec:
+    """Return `spec`; raises `TypeError` for what is no `ChildSpec`."""
+    if not isinstance(spec, ChildSpec):
+        raise TypeError(f"spec: a ChildSpec is needed, not {type(spec).__name__}")
+    return spec

@@ -19,13 +19,27 @@ Name = Union[str, bytes, int, "tuple[Name, ...]"]
 
 
 def checked_name(name: object) -> Name:
-    """Return `name`, or raise `TypeError` in the caller naming what is allowed (C011)."""
-    if isinstance(name, (str, bytes, int)) and not isinstance(name, bool):
-        return name
-    if type(name) is tuple and name:
-        return tuple(checked_name(part) for part in name)
-    kind = type(name).__name__
-    raise TypeError(f"name: a str, bytes, int or non-empty tuple of these is allowed, not {kind}")
+    """Return `name`, of a subclass (an enum's member) the plain value; or raise `TypeError` in the caller
+    naming what is allowed (C011).
+    """
+    kind = type(name)
+    if kind is str or kind is bytes or kind is int:
+        return name  # type: ignore[return-value]
+    if kind is tuple and name:
+        return tuple(checked_name(part) for part in name)  # type: ignore[attr-defined]
+    # Whoever keeps names may not have the classes of whoever gives them.
+    if isinstance(name, str):
+        return str.__str__(name)
+    if isinstance(name, bytes):
+        return bytes(memoryview(name))
+    if isinstance(name, int) and kind is not bool:
+        return int.__index__(name)
+    raise TypeError(f"name: a str, bytes, int or non-empty tuple of these is allowed, not {kind.__name__}")
+
+
+def plain_text(value: Any) -> Any:
+    """Of an instance of a subclass of `str` the plain string; anything else as it is."""
+    return str.__str__(value) if isinstance(value, str) else value
 
 
 def name_key(name: Name) -> tuple[Any, ...]:
@@ -55,6 +69,10 @@ def payload_size(value: object) -> int:
 class _Minted:
     issuer: str
     number: int
+
+    def __hash__(self) -> int:
+        # Used a dozen times per call: the number alone tells most of them apart.
+        return self.number
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.issuer, self.number)

@@ -33,10 +33,24 @@ def restore(cls: type, *values: Any) -> Any:
     return instance
 
 
+def changed(value: Any, **attributes: Any) -> Any:
+    """A copy of a frozen value with other attributes, which are not checked: those are ours."""
+    cls: Any = type(value)
+    copy = _new(cls)
+    for name in slots(cls):
+        _set(copy, name, getattr(value, name))
+    for name, other in attributes.items():
+        _set(copy, name, other)
+    return copy
+
+
 SMALL = 1 << 16
 """Up to so many bytes a pickle is worth a reader of our own; a large one is not worth a copy."""
 
 _known: dict[tuple[str, str], Any] = {}
+
+_STANDARD = frozenset({"builtins", "datetime", "socket"})
+"""Modules of what is in many messages, such as addresses: the interpreter keeps every name looked up anew."""
 
 
 class _Reader(pickle.Unpickler):
@@ -47,7 +61,7 @@ class _Reader(pickle.Unpickler):
         found = _known.get((module_name, global_name))
         if found is None:
             found = super().find_class(module_name, global_name)
-            if module_name.startswith(("gen_agent.", "thespian.")):
+            if module_name.startswith(("gen_agent.", "thespian.")) or module_name in _STANDARD:
                 _known[module_name, global_name] = found
         return found
 

@@ -151,6 +151,7 @@ def test_an_unhashable_field_does_not_make_the_error_unhashable() -> None:
         errors.InitAgentFailed("secret"),
         errors.BackendStartFailed("secret"),
         errors.ResetFailed("secret"),
+        errors.WorkerUnavailable("secret"),
     ],
 )
 def test_repr_hides_what_users_and_providers_wrote(error: GenAgentError) -> None:

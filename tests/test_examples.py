@@ -46,6 +46,14 @@ PRINTS = {
         "killed is down: killed",
         "killed is down: noproc",
     ],
+    "two_machines.py": [
+        "answers: echo: one and echo: two",
+        "names of the first system: ['here', 'there']",
+        "names of the second: []",
+        "the second system was closed, and its agent is down: True",
+        "asking it ends at once",
+        "the first one works on: echo: four",
+    ],
     "blocked_turn.py": [
         "first event: stuck",
         "interrupt: accepted",

@@ -17,7 +17,7 @@ RINGS: dict[str, str] = {
     **dict.fromkeys(
         (
             "failure", "errors", "sealed", "wire", "values", "events", "backend", "options", "agent",
-            "envelopes", "soundness", "answers", "messages", "telemetry", "codec",
+            "envelopes", "soundness", "answers", "messages", "telemetry", "codec", "remembered",
         ),
         "contracts",
     ),

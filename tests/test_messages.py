@@ -46,6 +46,7 @@ from gen_agent.messages import (
 )
 from gen_agent.sealed import Sealed
 from gen_agent.values import AgentAddress, CallRef, Incarnation, RequestRef, Status
+from gen_agent.wire import changed
 from tests.strategies import VALUES, ActorAddress, Quiet, errors_of
 
 HERE = AgentAddress("a", Incarnation("host", 1, 1, "n"), None)
@@ -189,6 +190,15 @@ def test_an_unopened_envelope_travels_on(message: Envelope) -> None:
     assert twice.version == VERSION
     for name in ("sequence", "delivery", "incarnation", "call", "caller"):
         assert getattr(twice, name, None) == getattr(message, name, None)
+
+
+def test_a_changed_envelope_is_the_same_but_for_what_was_changed() -> None:
+    """A client stamps copies: the message that was given stays as it was, all else is carried over."""
+    message = Notify(Event("text", {"n": 1}), sequence=3, version=7)
+    other = changed(message, sequence=4)
+    assert (message.sequence, other.sequence) == (3, 4)
+    assert other == message
+    assert (other.event, other.version, other.incarnation) == (message.event, 7, None)
 
 
 def test_the_version_is_read_first() -> None:

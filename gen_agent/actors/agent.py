@@ -7,18 +7,19 @@ and never waits for anybody.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 import attrs
 from thespian.actors import Actor, ActorExitRequest
-from thespian.system.transport import TransmitIntent
 
+from gen_agent.actors.convention import meets
 from gen_agent.actors.courier import Courier
 from gen_agent.actors.household import Household
 from gen_agent.actors.intake import Asker, event_of_info
-from gen_agent.actors.internal import Begin, Internal, Orphaned, StopNow
+from gen_agent.actors.internal import Begin, Internal, Orphaned, Relay, StopNow
 from gen_agent.actors.leaving import Leaving
+from gen_agent.actors.letters import Letter
 from gen_agent.actors.life import Life
 from gen_agent.actors.localseat import LocalSeat
 from gen_agent.actors.reception import CASTS, Reception
@@ -34,6 +35,10 @@ from gen_agent.errors import GenAgentError
 from gen_agent.messages import Reply, StartAgent, StopAgent
 from gen_agent.soundness import sound_call
 from gen_agent.values import Caller, CallRef
+
+SENDS = "sends under way"
+LEAVE_S = 0.1
+"""How long the rest of a turn's end waits at most for what was given out: a recipient may be stuck."""
 
 
 @attrs.frozen(slots=True, eq=False)
@@ -67,8 +72,8 @@ class Sending(Shell):
                 self._myRef.actor_send_fail(result, intent)
             done()
 
-        intent = TransmitIntent(address, message, onSuccess=lambda result, intent: done(), onError=failed)
-        self._myRef._send_intent(intent)
+        letter = Letter(address, message, onSuccess=lambda result, intent: done(), onError=failed)
+        self.post_letter(letter)
 
     def answer(self, sender: Any, call: CallRef, error: GenAgentError) -> None:
         """Refuse a call."""
@@ -91,6 +96,7 @@ class AgentActor(Sending):
         self.household: Household | None = None
         self.seat: WorkerSeat | LocalSeat | None = None
         self.begun = self._exiting = self._given_up = False
+        self._after_sends: Callable[[], None] | None = None
         self._reception = Reception(self)
         self._leaving = Leaving(self)
         self._known: dict[type, Callable[[Any, Any], None]] = {
@@ -98,7 +104,18 @@ class AgentActor(Sending):
             Begin: lambda message, sender: self._begin(lambda: Starting(self, message, None)),
             StopNow: lambda message, sender: self._stop(message.reason),
             Orphaned: lambda message, sender: self.supervisor_lost(),
+            Relay: lambda message, sender: self._relay(message),
         }
+
+    @staticmethod
+    def actorSystemCapabilityCheck(capabilities: Mapping[str, Any], requirements: Mapping[str, Any]) -> bool:
+        """Thespian's question whether a system may have this actor."""
+        return meets(capabilities, requirements)
+
+    @property
+    def own_supervisor(self) -> Any:
+        """The supervisor of an agent that another system has here; None where it is found by its name."""
+        return self.starting.registrar if self.begun and self.starting.away else None
 
     def handle(self, message: Any, sender: Any) -> None:
         """Tell orders, calls, casts and ordinary messages apart."""
@@ -130,6 +147,10 @@ class AgentActor(Sending):
         else:
             self._reception.cast(message, sender)
 
+    def _relay(self, message: Relay) -> None:
+        if self.begun and self.starting.registrar is not None:
+            self.transmit(self.starting.registrar, message, lambda: None)
+
     # ---------------------------------------------------------------- a life begins
 
     def _begin(self, make: Callable[[], Starting]) -> None:
@@ -153,11 +174,19 @@ class AgentActor(Sending):
         self.starting.answer()
 
     def once_sent(self, call: Callable[[], None]) -> None:
-        """Do `call` when what was sent has left, or has had a round of the loop to leave in."""
+        """Do `call` when what was sent has left, at latest after `LEAVE_S`."""
         if self.sends_at_once and self.courier.idle:
             call()
-        else:
-            self.soon(call)
+            return
+        self._after_sends = call
+        self.set_deadline(SENDS, LEAVE_S)
+        self.courier.once_empty(lambda: self.soon(self._all_sent))
+
+    def _all_sent(self) -> None:
+        call, self._after_sends = self._after_sends, None
+        self.clear_deadline(SENDS)
+        if call is not None:
+            call()
 
     def run_began(self) -> None:
         """The starter has its answer."""
@@ -187,6 +216,8 @@ class AgentActor(Sending):
             self.seat.on_deadline()
         elif key == CASTS:
             self._reception.overdue()
+        elif key == SENDS:
+            self._all_sent()
 
     def supervisor_lost(self) -> None:
         """Nobody knows this agent's name any more: end in an orderly way (C014)."""

@@ -18,11 +18,13 @@ from thespian.system.systemBase import MAX_ADMIN_STATUS_REQ_DELAY, ExternalOpsTo
 from thespian.system.transport import ExternalInterfaceTransportInit, ReceiveEnvelope, SendStatus
 from thespian.system.transport.TCPTransport import DEFAULT_ADMIN_PORT
 
+from gen_agent.actors.convention import keep_pace
+from gen_agent.actors.identity import machine
 from gen_agent.actors.keys import shared_key
 from gen_agent.actors.posting import Posting, PrivateEndpoint
 from gen_agent.actors.runloop import deadline, remaining
 from gen_agent.actors.transport import GenAgentTransport, transport_class
-from gen_agent.client.protocol import VERSION_CAPABILITY
+from gen_agent.client.protocol import MACHINE_CAPABILITY, VERSION_CAPABILITY
 from gen_agent.envelopes import VERSION
 
 BASE_NAME = "genAgentTCPBase"
@@ -45,6 +47,7 @@ def checked_capabilities(capabilities: dict[str, Any]) -> dict[str, Any]:
             )
     capabilities["Process Startup Method"] = "fork"
     capabilities[VERSION_CAPABILITY] = VERSION
+    capabilities[MACHINE_CAPABILITY] = machine()
     capabilities["Thespian ActorSystem Name"] = BASE_NAME
     capabilities["Thespian ActorSystem Version"] = 2
     capabilities["Thespian Watch Supported"] = True
@@ -93,6 +96,7 @@ class GenAgentBase(Posting, multiprocessCommon):
         ExternalOpsToActors.__init__(self, self.transport.getAdminAddr(self.capabilities))
 
     def _start(self, log_defs: dict[str, Any] | None) -> None:
+        keep_pace(self.capabilities)
         self._startAdmin(self.adminAddr, self.transport.myAddress, self.capabilities, log_defs)
 
     def _require_admin(self) -> None:
@@ -101,9 +105,15 @@ class GenAgentBase(Posting, multiprocessCommon):
             return
         if refused:
             raise InvalidActorAddress(
-                self.adminAddr, "not ours: what listens there has another key, or is no gen_agent"
+                self.adminAddr,
+                "not ours: what listens there has another key, or is no gen_agent; "
+                "the port and the key file have to be those of one system",
             )
-        raise InvalidActorAddress(self.adminAddr, "not an actor system: no admin answers there")
+        raise InvalidActorAddress(
+            self.adminAddr,
+            "not an actor system: no admin answers there; is it running, on this port, "
+            "and bound to an address that this machine reaches?",
+        )
 
     def _admin_refuses(self) -> bool | None:
         """None if the admin answers; else whether somebody is there who refuses what we send."""

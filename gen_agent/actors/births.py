@@ -18,6 +18,8 @@ from thespian.actors import Actor
 from gen_agent.actors.children import CannotCreate, Child
 from gen_agent.actors.internal import AgentFailed, AgentUp, Begin, Preload, Spawn, Spawned, SpawnFailed
 from gen_agent.actors.nurseries import Nurseries
+from gen_agent.actors.outposts import Host as Outlook
+from gen_agent.actors.outposts import Outposts
 from gen_agent.actors.processes import ProcessId
 from gen_agent.core.directory import Directory, Entry
 from gen_agent.errors import AlreadyStarted, GenAgentError, InitFailed
@@ -35,7 +37,7 @@ FAILING_S = 5.0
 _FORGOTTEN_STARTS = 1_000
 
 
-class Host(Protocol):
+class Host(Outlook, Protocol):
     """What births and ends need of the actor they live in."""
 
     myAddress: Any
@@ -90,7 +92,14 @@ class Birth:
 class Births:
     """The starts of one supervisor."""
 
-    def __init__(self, host: Host, directory: Directory, nursery: type[Actor], agent: type[Actor]) -> None:
+    def __init__(
+        self,
+        host: Host,
+        directory: Directory,
+        nursery: type[Actor],
+        agent: type[Actor],
+        outpost: type[Actor],
+    ) -> None:
         self._host = host
         self._directory = directory
         self._nursery_class = nursery
@@ -98,6 +107,7 @@ class Births:
         self._births: dict[int, Birth] = {}
         self._tokens = itertools.count(1)
         self._nurseries = Nurseries(self._make_nursery, host.end_child)
+        self.outposts = Outposts(host, outpost)
         self._never: OrderedDict[CallRef, None] = OrderedDict()
         self.children: list[tuple[Any, int]] = []
 
@@ -121,10 +131,14 @@ class Births:
             self._make(birth)
         except CannotCreate as error:
             self.spawn_failed(SpawnFailed(token, type(error).__name__))
+        except TypeError:
+            self.refused(token, InitFailed("requirements", "they can't be opened by the supervisor"))
 
     def _make(self, birth: Birth) -> None:
         token, start = birth.token, birth.start
-        if self._host.has_processes:
+        if self._host.has_processes and self.outposts.needed(start.requirements):
+            self.outposts.spawn(token, start, start.requirements)
+        elif self._host.has_processes:
             nursery = self._nurseries.for_start(start, token)
             self._host.send(nursery.child.address, Spawn(token, start, os.getpid()))
         else:
@@ -160,10 +174,14 @@ class Births:
 
     def spawn_failed(self, message: SpawnFailed) -> None:
         """There will be no process: the start has failed."""
-        birth = self._births.get(message.token)
+        self.refused(message.token, InitFailed("spawn", message.reason))
+
+    def refused(self, token: int, error: GenAgentError) -> bool:
+        """There will be no process, for this reason: the start has failed. False if it is not in progress."""
+        birth = self._births.get(token)
         if birth is not None:
-            birth.failure = InitFailed("spawn", message.reason)
-            self.died(message.token)
+            birth.failure = error
+        return self.died(token)
 
     def up(self, message: AgentUp) -> None:
         """The agent serves: answer the starter."""
@@ -207,6 +225,7 @@ class Births:
     def left(self, token: int) -> None:
         """An agent is gone: its nursery has one fewer."""
         self._nurseries.left(token)
+        self.outposts.left(token)
         self.children = [(child, number) for child, number in self.children if number != token]
 
     # ---------------------------------------------------------------- giving up
@@ -217,7 +236,7 @@ class Births:
         if birth is None:
             return False
         birth.given_up.append((sender, call))
-        if birth.has_process or not self._host.has_processes:
+        if birth.has_process or self.outposts.has(birth.token) or not self._host.has_processes:
             self._host.kill(birth.token)
         else:
             self._host.set_deadline(("unspawned", birth.token), UNSPAWNED_S)

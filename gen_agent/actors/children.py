@@ -7,10 +7,12 @@ child has no process. This module must not know agents.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from typing import Any
 
 import attrs
 from thespian.actors import Actor
+from thespian.system.transport import SendStatus, TransmitIntent
 
 from gen_agent.actors.processes import ProcessId
 
@@ -84,25 +86,62 @@ def forget_child(parent: Actor, child: Child) -> None:
     manager, info = parent._myRef, child._info
     if info is None:
         return
+    manager._child_procs = [other for other in _infos(parent) if other is not info]
+    # With one child Thespian forgets all that are dead by now: of the others it has to tell first.
+    manager.childDied()
     address = getattr(info, "childRealAddr", None)
     if address is not None:
         manager._handleChildExited(address)
         forget_address(parent, address)
         return
     # It died before it had an address: whatever waits to be sent to it would wait for ever.
-    manager._child_procs = [other for other in _infos(parent) if other is not info]
     with contextlib.suppress(AttributeError, KeyError):
         manager._retryPendingChildOperations(info.childNum, None)
 
 
 def forget_address(parent: Actor, address: Any) -> None:
-    """Have Thespian let go of the address of a child that has ended: it keeps all there ever were."""
-    book = getattr(parent._myRef, "_addrManager", None)
+    """Have Thespian let go of the address of a child that has ended: it keeps all there ever were.
+
+    For parents that send nothing to a child of which they know that it has ended: it would wait for ever.
+    """
+    strike_out(getattr(parent._myRef, "_addrManager", None), address)
+
+
+def strike_out(book: Any, address: Any) -> None:
+    """Have Thespian's book of addresses let go of one."""
     known: list[Any] = getattr(book, "_managed", [])
     for place in reversed(range(len(known))):
         if known[place] is not None and known[place] == address:
             known[place] = None
             return
+
+
+def disown(parent: Actor, child: Child) -> None:
+    """Have Thespian not wait for a child on another machine when its parent exits: there may be no answer."""
+    manager = parent._myRef
+    book = getattr(manager, "_addrManager", None)
+    if book is not None and child.process is None:
+        manager._children = [other for other in manager._children if other != child.address]
+
+
+def give_up(sender: Actor, address: Any) -> None:
+    """Drop what waits to be sent to an actor on a machine that is not to be reached: nobody exits before."""
+    manager = sender._myRef
+    book = getattr(manager, "_addrManager", None)
+    if book is not None:
+        manager.transport.deadAddress(book, book.sendToAddress(address))
+
+
+def send_or(sender: Actor, address: Any, message: object, dead: Callable[[], None]) -> None:
+    """Send; `dead` is called if nobody is at that address any more, which a machine that is not to be reached
+    does not say.
+    """
+
+    def failed(result: Any, intent: Any) -> None:
+        if result == SendStatus.DeadTarget:
+            dead()
+
+    sender._myRef._send_intent(TransmitIntent(address, message, onError=failed))
 
 
 def living_children(parent: Actor) -> tuple[ProcessId, ...]:

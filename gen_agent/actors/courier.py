@@ -1,4 +1,5 @@
-"""What an agent sends, per recipient: in order, one transmission at a time, the rest put together meanwhile.
+"""What an agent sends, per recipient: in order, one transmission at a time (two to a mailbox), the rest put
+together meanwhile.
 
 The law: completions, admissions and replies are never dropped. Stream events are, above `max_relay_events`
 (or `RELAY_BYTES`) waiting for one recipient; they are counted and told with the completion. Nothing here
@@ -14,7 +15,9 @@ from typing import Any
 
 import attrs
 
+from gen_agent.actors.internal import Bundle
 from gen_agent.actors.linkframes import bodies, first_events
+from gen_agent.actors.numbers import Numbers
 from gen_agent.client.targets import actor_of, incarnation_of
 from gen_agent.messages import Admission, Completion, EventBatch, EventMessage
 from gen_agent.sealed import Sealed, SealedRun
@@ -25,6 +28,9 @@ RELAY_BYTES = 64 << 20
 
 BATCH_BYTES = 1 << 20
 """An `EventBatch` takes in runs until it has that many bytes."""
+
+BUNDLE = 32
+"""So many deliveries leave for a mailbox in one message at most, if they have to wait anyway."""
 
 _REMEMBERED_REFS = 64
 
@@ -74,31 +80,44 @@ class _Numbered:
     """A delivery that gets its number when it leaves."""
 
     build: Callable[[int], object]
+    size: int = 0
 
 
 @attrs.define(slots=True, eq=False)
 class _Lane:
     """One recipient: what waits for it, and whether something is on its way."""
 
+    key: str
     actor: Any
     waiting: deque[Any] = attrs.field(factory=deque)
     events: int = 0
     bytes: int = 0
-    busy: bool = False
+    busy: int = 0
     pumping: bool = False
 
 
 class Courier:
-    """The outgoing messages of one agent. `max_relay_events` is per recipient."""
+    """The outgoing messages of one agent.
+
+    `max_relay_events` is per recipient; `hasten` is called while something waits for a transmission to land;
+    `is_gone` says whether a recipient is there no more.
+    """
 
     def __init__(
-        self, transmit: Transmit, name: Name | None, incarnation: Incarnation, max_relay_events: int
+        self,
+        transmit: Transmit,
+        name: Name | None,
+        incarnation: Incarnation,
+        max_relay_events: int,
+        hasten: Callable[[], None] | None = None,
+        is_gone: Callable[[Any], bool] | None = None,
     ) -> None:
         self._transmit, self._name, self._incarnation = transmit, name, incarnation
-        self._limit = max_relay_events
+        self._limit, self._hasten = max_relay_events, hasten or _nothing
         self._lanes: dict[str, _Lane] = {}
-        self._numbers: dict[str, int] = {}
+        self._numbers = Numbers(is_gone or _never)
         self._dropped: OrderedDict[RequestRef, int] = OrderedDict()
+        self._on_empty: Callable[[], None] = _nothing
 
     # ---------------------------------------------------------------- what to send
 
@@ -121,7 +140,7 @@ class Courier:
         def build(number: int) -> Completion:
             return Completion(self._name, ref, outcome, dropped, **self._stamp(number, to))
 
-        self._queue(recipient, _Numbered(build))
+        self._queue(recipient, _Numbered(build, len(outcome) if isinstance(outcome, Sealed) else 0))
 
     def relay(self, recipient: Any, ref: RequestRef, attempt: int, run: SealedRun, batch: bool) -> None:
         """Send a run of events, or as much of it as there is room for."""
@@ -132,24 +151,34 @@ class Courier:
             self._drop(ref, run.count - kept.count)
         if kept.count:
             self._append_events(lane, _Events(ref, attempt, batch, incarnation_of(recipient)), kept)
-        self._pump(_key(recipient), lane)
+        self._pump(lane)
 
     @property
     def idle(self) -> bool:
         """Whether the transport has everything."""
         return not any(lane.waiting for lane in self._lanes.values())
 
+    def once_empty(self, call: Callable[[], None]) -> None:
+        """Call once nothing waits and nothing is on its way; forgets an earlier such call."""
+        self._on_empty = call
+        self._settle()
+
+    def _settle(self) -> None:
+        if not self._lanes:
+            call, self._on_empty = self._on_empty, _nothing
+            call()
+
     # ---------------------------------------------------------------- the end
 
     def last_numbers(self) -> tuple[tuple[str, int], ...]:
         """The number of the last delivery to each recipient; ask after `flush`."""
-        return tuple(self._numbers.items())
+        return self._numbers.last()
 
     def flush(self) -> None:
         """Hand everything that waits to the transport, in order: nobody will be there to send it later."""
-        for key, lane in list(self._lanes.items()):
+        for lane in list(self._lanes.values()):
             while lane.waiting:
-                self._transmit(lane.actor, self._next(key, lane), _nothing)
+                self._transmit(lane.actor, self._next(lane), _nothing)
 
     # ---------------------------------------------------------------- how
 
@@ -160,13 +189,13 @@ class Courier:
         key = _key(recipient)
         lane = self._lanes.get(key)
         if lane is None:
-            lane = self._lanes[key] = _Lane(actor_of(recipient))
+            lane = self._lanes[key] = _Lane(key, actor_of(recipient))
         return lane
 
     def _queue(self, recipient: Any, item: object) -> None:
         lane = self._lane(recipient)
         lane.waiting.append(item)
-        self._pump(_key(recipient), lane)
+        self._pump(lane)
 
     def _what_fits(self, lane: _Lane, run: SealedRun) -> SealedRun:
         if lane.bytes + len(run.raw) > RELAY_BYTES:
@@ -187,37 +216,54 @@ class Courier:
             lane.waiting.append(last)
         last.runs.append(run)
 
-    def _pump(self, key: str, lane: _Lane) -> None:
+    def _pump(self, lane: _Lane) -> None:
         # A transmission may be over before `transmit` returns: a loop, or 10,000 events would recurse as
         # deep.
         if lane.pumping:
             return
         lane.pumping = True
         try:
-            while lane.waiting and not lane.busy:
-                lane.busy = True
-                self._transmit(lane.actor, self._next(key, lane), lambda: self._landed(key, lane))
+            while lane.waiting and lane.busy < _at_a_time(lane):
+                lane.busy += 1
+                self._transmit(lane.actor, self._next(lane), lambda: self._landed(lane))
         finally:
             lane.pumping = False
-        if not lane.waiting and not lane.busy and self._lanes.get(key) is lane:
-            del self._lanes[key]
+        if lane.waiting:
+            self._hasten()
+        if not lane.waiting and not lane.busy and self._lanes.get(lane.key) is lane:
+            del self._lanes[lane.key]
+            self._settle()
 
-    def _landed(self, key: str, lane: _Lane) -> None:
-        lane.busy = False
-        self._pump(key, lane)
+    def _landed(self, lane: _Lane) -> None:
+        lane.busy -= 1
+        self._pump(lane)
 
-    def _next(self, key: str, lane: _Lane) -> object:
+    def _next(self, lane: _Lane) -> object:
+        if len(lane.waiting) == 1 or not getattr(lane.actor, "takes_bundles", False):
+            return self._next_one(lane)
+        bundle: list[Any] = []
+        size = 0
+        while lane.waiting and len(bundle) < BUNDLE and size < BATCH_BYTES:
+            item = lane.waiting[0]
+            if not isinstance(item, (_Events, _Numbered)):
+                # What a user wrote travels alone: nothing else is lost if it can't be read over there.
+                break
+            size += BATCH_BYTES if isinstance(item, _Events) and item.batch else getattr(item, "size", 0)
+            bundle.append(self._next_one(lane))
+        return Bundle(tuple(bundle)) if bundle else self._next_one(lane)
+
+    def _next_one(self, lane: _Lane) -> object:
         item = lane.waiting[0]
         if isinstance(item, _Events):
-            message = self._next_events(key, lane, item)
+            message = self._next_events(lane, item)
             if item.empty():
                 lane.waiting.popleft()
             return message
         lane.waiting.popleft()
-        return item.build(self._number(key)) if isinstance(item, _Numbered) else item
+        return item.build(self._numbers.next(lane.key, lane.actor)) if isinstance(item, _Numbered) else item
 
-    def _next_events(self, key: str, lane: _Lane, events: _Events) -> object:
-        stamp = self._stamp(self._number(key), events.to)
+    def _next_events(self, lane: _Lane, events: _Events) -> object:
+        stamp = self._stamp(self._numbers.next(lane.key, lane.actor), events.to)
         if events.batch:
             run = events.take_batch()
             lane.events -= run.count
@@ -228,9 +274,11 @@ class Courier:
         lane.bytes -= len(event) + SealedRun.HEADER.size
         return EventMessage(self._name, events.ref, events.attempt, event, **stamp)
 
-    def _number(self, key: str) -> int:
-        number = self._numbers[key] = self._numbers.get(key, 0) + 1
-        return number
+
+def _at_a_time(lane: _Lane) -> int:
+    # The completion of a short turn need not wait for its admission to be taken. Events form batches instead.
+    bundles = getattr(lane.actor, "takes_bundles", False)
+    return 2 if bundles and not isinstance(lane.waiting[0], _Events) else 1
 
 
 def _key(recipient: Any) -> str:
@@ -238,4 +286,9 @@ def _key(recipient: Any) -> str:
 
 
 def _nothing() -> None:
-    """Nobody waits for this transmission."""
+    """Nobody waits for this."""
+
+
+def _never(recipient: Any) -> bool:
+    """Nobody can tell."""
+    return False

@@ -15,13 +15,15 @@ from typing import Any, Protocol
 
 from thespian.actors import ActorSystem, WatchMessage
 from thespian.system import isInternalActorSystemMessage
-from thespian.system.transport import ReceiveEnvelope, TransmitIntent
+from thespian.system.transport import ReceiveEnvelope
 
+from gen_agent.actors.express import Express
+from gen_agent.actors.letters import Letter
 from gen_agent.actors.stock import close_properly, release
 from gen_agent.values import CallRef
 
 _LONGEST_S = 86_400.0
-_POSTING_S = 0.002
+_POSTING = timedelta(milliseconds=2)
 
 
 class Woken:
@@ -42,8 +44,10 @@ class Endpoint(Protocol):
         if nobody is at `address`.
         """
 
-    def post_parcel(self, address: Any, message: Any, ticket: CallRef) -> None:
-        """Hand a message over, of which `failed` or `delivered` will tell."""
+    def post_parcel(self, address: Any, message: Any, ticket: CallRef | None) -> None:
+        """Hand a message over that leaves at once, whatever its target does; with a ticket `failed` or
+        `delivered` will tell of it.
+        """
 
     def receive(self, seconds: float, descriptor: int) -> Any:
         """The next message, `WOKEN`, or None after at most `seconds`, or earlier for no reason."""
@@ -59,6 +63,12 @@ class Endpoint(Protocol):
 
     def create(self, actor: Any, global_name: str | None = None) -> Any:
         """Create a top-level actor, or find the one with that global name."""
+
+    def give_up(self, address: Any) -> None:
+        """Drop what has not left for that address."""
+
+    def answers(self) -> bool:
+        """Whether somebody listens where the system's admin is; known within a second."""
 
     def flush(self, seconds: float) -> bool:
         """Wait until what was posted has left; whether it has."""
@@ -87,37 +97,45 @@ class ProcessEndpoint:
         self._tracks: dict[CallRef, Any] = {}
         self._returned: list[CallRef] = []
         self._arrived: list[CallRef] = []
+        self._watched: int | None = None
         self.keeps_order = hasattr(self._base, "post")
+        self._express = None if self.keeps_order else Express(self._base.transport)
 
     def post(self, address: Any, message: Any, call: CallRef | None = None) -> None:
         """Hand a message to the transport; what does not leave at once leaves during later calls."""
-        if call is None and self.keeps_order:
+        if call is not None and self._express is not None:
+            self._express.call(address, lambda: self._track(address, message, call))
+        elif call is not None:
+            self._track(address, message, call)
+        elif self.keeps_order:
             self._base.post(address, message)
-            return
-        track = self._base._tx_to_actor(address, message)
-        if call is not None:
-            self._tracks[call] = track
-        self._transmit()
+        else:
+            self._base._tx_to_actor(address, message)
+            self._base._run_transport(_POSTING, txonly=True)
 
-    def _transmit(self) -> None:
-        seconds = 0.0 if self.keeps_order else _POSTING_S
-        self._base._run_transport(timedelta(seconds=seconds), txonly=True)
+    def _track(self, address: Any, message: Any, call: CallRef) -> None:
+        # Its answer is waited for next, which transmits.
+        self._tracks[call] = self._base._tx_to_actor(address, message)
 
-    def post_parcel(self, address: Any, message: Any, ticket: CallRef) -> None:
+    def post_parcel(self, address: Any, message: Any, ticket: CallRef | None) -> None:
         """Hand a message to the transport, and note what becomes of it."""
-        intent = TransmitIntent(
-            address,
-            message,
-            onSuccess=lambda result, intent: self._arrived.append(ticket),
-            onError=lambda result, intent: self._returned.append(ticket),
-        )
-        self._base.transport.scheduleTransmit(None, intent)
-        self._transmit()
+        letter = Letter(address, message)
+        if ticket is not None:
+            letter.addCallback(
+                lambda result, intent: self._arrived.append(ticket),
+                lambda result, intent: self._returned.append(ticket),
+            )
+        if self._express is not None:
+            self._express.cast(letter)
+            return
+        self._base.transport.scheduleTransmit(None, letter)
+        if self._base.transport.behind:
+            # It has not left as far as it can.
+            self._base._run_transport(timedelta(0), txonly=True)
 
     def receive(self, seconds: float, descriptor: int) -> Any:
         """Run the transport until something comes."""
-        transport = self._base.transport
-        transport.set_watch([descriptor])
+        self._watch(descriptor)
         try:
             end = time.monotonic() + min(seconds, _LONGEST_S)
             while True:
@@ -129,7 +147,14 @@ class ProcessEndpoint:
                 if not isInternalActorSystemMessage(got.message):
                     return got.message
         finally:
-            transport.set_watch([])
+            if not self.keeps_order:
+                self._watch(None)
+
+    def _watch(self, descriptor: int | None) -> None:
+        """Be woken by that descriptor; ours goes on with it, for setting it costs, and transmits without."""
+        if descriptor != self._watched:
+            self._watched = descriptor
+            self._base.transport.set_watch([] if descriptor is None else [descriptor])
 
     def failed(self) -> list[CallRef]:
         """The calls and parcels that could not be delivered."""
@@ -150,7 +175,17 @@ class ProcessEndpoint:
 
     def create(self, actor: Any, global_name: str | None = None) -> Any:
         """Ask the admin for an actor; raises what Thespian raises."""
+        self._watch(None)
         return self._base.newPrimaryActor(actor, None, global_name)
+
+    def give_up(self, address: Any) -> None:
+        """Drop what has not left for that address."""
+        if self.keeps_order:
+            self._base.transport.deadAddress(None, address)
+
+    def answers(self) -> bool:
+        """Whether anybody listens at the admin's address."""
+        return bool(self._base.transport.probeAdmin(self._base.adminAddr))
 
     def flush(self, seconds: float) -> bool:
         """Transmit until nothing is left."""
@@ -189,18 +224,28 @@ class SimpleEndpoint:
         self._box = self._base.newPrimaryActor(
             f"{__name__.rpartition('.')[0]}.letterbox.LetterBox", None, None, None
         )
+        self._returned: list[CallRef] = []
 
     @property
     def _reference(self) -> Any:
         return self._base.actorRegistry[self._box.actorAddressString]
 
     def post(self, address: Any, message: Any, call: CallRef | None = None) -> None:
-        """Queue a message; it is handled during the next `receive`."""
+        """Queue a message; it is handled during the next `receive`. A call to an actor that has ended comes
+        back.
+        """
+        if call is not None and not self._is_there(address):
+            self._returned.append(call)
+            return
         self._base.actor_send(self._box, address, message)
 
-    def post_parcel(self, address: Any, message: Any, ticket: CallRef) -> None:
-        """Queue a message, of which nothing will be told."""
-        self.post(address, message)
+    def _is_there(self, address: Any) -> bool:
+        reference = self._base.actorRegistry.get(getattr(address, "actorAddressString", None))
+        return reference is not None and reference.instance is not None
+
+    def post_parcel(self, address: Any, message: Any, ticket: CallRef | None) -> None:
+        """Queue a message; with a ticket it comes back as a call does."""
+        self.post(address, message, ticket)
 
     def receive(self, seconds: float, descriptor: int) -> Any:
         """Run the actors until a message for us is there, or nothing is left to do within `seconds`."""
@@ -212,8 +257,9 @@ class SimpleEndpoint:
         return box.instance.responses.pop(0) if box.instance.responses else None
 
     def failed(self) -> list[CallRef]:
-        """Nothing is known of deliveries here."""
-        return []
+        """What was posted to an actor that had ended."""
+        returned, self._returned = self._returned, []
+        return returned
 
     def delivered(self) -> list[CallRef]:
         """Nothing is known of deliveries here."""
@@ -225,6 +271,13 @@ class SimpleEndpoint:
     def create(self, actor: Any, global_name: str | None = None) -> Any:
         """Create the actor in this process."""
         return self._base.newPrimaryActor(actor, None, global_name, None)
+
+    def give_up(self, address: Any) -> None:
+        """Nothing is on its way here."""
+
+    def answers(self) -> bool:
+        """Everything is in this process."""
+        return True
 
     def flush(self, seconds: float) -> bool:
         """Run what is queued."""

@@ -10,17 +10,22 @@ from typing import Any
 
 import attrs
 
+from gen_agent.actors.absence import is_gone
 from gen_agent.actors.births import Births, Host
 from gen_agent.actors.internal import Ending, StopNow
 from gen_agent.actors.legacy import Legacy, tell
-from gen_agent.client.protocol import Inherit
-from gen_agent.client.targets import actor_of
+from gen_agent.client.protocol import Inherit, WhyDown
+from gen_agent.client.targets import actor_of, incarnation_of
 from gen_agent.core.directory import Directory, Ended, Entry, Monitors, Phase, Restarts, Watch
+from gen_agent.errors import InitFailed
 from gen_agent.messages import Demonitor, Monitor, StartAgent
 from gen_agent.values import AgentAddress, CallRef, Incarnation, mint
 
 GRACE_S = 0.02
 """How long an ended process' announcement may still be on its way."""
+
+FAREWELL_S = 1.0
+"""How long agents on another machine may take for their last word, when what watched them there has died."""
 
 SLACK_S = 0.25
 """What a stop allows beyond `shutdown_s`: an agent that keeps its own limits is not killed for being on time.
@@ -38,6 +43,7 @@ class _End:
     waiting: list[tuple[Any, CallRef]] = attrs.field(factory=list)
     curious: list[tuple[Any, CallRef]] = attrs.field(factory=list)
     process_gone: bool = False
+    unannounced: str = "killed"
 
 
 class Ends:
@@ -48,7 +54,7 @@ class Ends:
         self._directory = directory
         self._births = births
         self._ends: dict[int, _End] = {}
-        self._monitors = Monitors()
+        self._monitors = Monitors(is_gone)
         self._restarts = Restarts()
         self._limits: dict[int, float | None] = {}
         self._closing = False
@@ -90,15 +96,16 @@ class Ends:
         for entry in self._directory:
             self.stop(entry, None, None)
 
-    def why(self, whom: Incarnation, sender: Any, call: CallRef) -> None:
-        """Answer how an incarnation ended, once it has."""
+    def why(self, whom: Incarnation, where: Any, sender: Any, call: CallRef) -> None:
+        """Answer how an incarnation ended, once it has; `where` is its actor, None if it is not to be asked.
+        """
         entry, ended = self._directory.incarnation(whom), self._directory.ended(whom)
         if entry is not None:
             self._end(entry.token).curious.append((sender, call))
         elif ended is not None:
             self._host.answer(sender, call, (ended.reason, ended.detail))
         else:
-            self._legacy.why(whom, sender, call)
+            self._legacy.why(WhyDown(whom, where, call=call), sender)
 
     # ---------------------------------------------------------------- happening
 
@@ -119,6 +126,7 @@ class Ends:
     def died(self, token: int) -> None:
         """The process of an agent is gone."""
         if self._births.died(token) or self._legacy.died(token):
+            self._limits.pop(token, None)
             return
         end = self._end(token)
         end.process_gone = True
@@ -126,6 +134,22 @@ class Ends:
             self._conclude(token)
         else:
             self._host.set_deadline(("late", token), GRACE_S)
+
+    def lost(self, token: int, reason: str) -> None:
+        """The process of an agent on another machine is not to be seen any more; `reason` unless it has said,
+        or still says, how it ends.
+        """
+        error = InitFailed("unreachable", "the system it was to run in is not heard of any more")
+        if self._births.refused(token, error):
+            return
+        end, entry = self._end(token), self._directory.entry(token)
+        end.process_gone, end.unannounced = True, reason
+        if reason == "unreachable" and entry is not None and entry.address is not None:
+            self._host.give_up(entry.address.actor)
+        if end.announced is not None:
+            self._conclude(token)
+        else:
+            self._host.set_deadline(("late", token), GRACE_S if reason == "unreachable" else FAREWELL_S)
 
     def late(self, token: int) -> None:
         """No announcement came: the agent was killed."""
@@ -140,11 +164,13 @@ class Ends:
         if entry is None:
             return
         said = end.announced
-        ended = Ended("killed") if said is None else Ended(said.reason, tuple(said.detail))
+        ended = Ended(end.unannounced) if said is None else Ended(said.reason, tuple(said.detail))
         self._directory.release(token, ended)
         self._births.left(token)
         self._tell(entry, end, ended)
-        if not self._closing and entry.phase is not Phase.STOPPING:
+        if said is not None and said.drained:  # somebody waits for its end: it is not to come back
+            self._restarts.forget(entry.name)
+        elif not self._closing and entry.phase is not Phase.STOPPING:
             self._restart(entry, ended)
 
     def _tell(self, entry: Entry, end: _End, ended: Ended) -> None:
@@ -159,7 +185,7 @@ class Ends:
             self._host.answer(sender, call, (ended.reason, ended.detail))
 
     def _restart(self, entry: Entry, ended: Ended) -> None:
-        if not isinstance(entry.start, StartAgent):
+        if not isinstance(entry.start, StartAgent) or entry.name is None:
             return
         # Every restart is a start of its own: its number is new, or giving up the first one would end the
         # second.
@@ -168,12 +194,16 @@ class Ends:
 
     # ---------------------------------------------------------------- monitors
 
-    def monitor(self, message: Monitor, sender: Any) -> None:
-        """Watch an agent for somebody; a dead or unknown one is answered by `Down` at once."""
+    def monitor(self, message: Monitor, sender: Any, *, relayed: bool = False) -> None:
+        """Watch an agent for somebody; a dead or unknown one is answered by `Down` at once, another system's
+        by its own supervisor.
+        """
         recipient = sender if message.recipient is None else message.recipient
         entry = self._directory.whom(message.target)
         if entry is None or entry.address is None:
-            self._legacy.monitor(message.target, message.ref, recipient, "noproc")
+            whom = incarnation_of(message.target)
+            known = relayed or whom is None or self._directory.ended(whom) is not None
+            self._legacy.monitor(message.target, message.ref, recipient, "noproc", elsewhere=not known)
         else:
             self._monitors.add(Watch(message.ref, recipient, entry.address))
 

@@ -38,6 +38,9 @@ class Answer(enum.Enum):
     UNREADABLE = b"-"
 
 
+_TOLD = {answer: answer.value for answer in Answer}
+
+
 @attrs.frozen
 class Frame:
     """One body, sealed and ready to go: header and body, and the digest its answer must refer to."""
@@ -55,11 +58,13 @@ class Seal:
     def _mac(self, data: bytes | bytearray, purpose: bytes, size: int) -> bytes:
         return hashlib.blake2b(data, key=self._key, digest_size=size, person=purpose).digest()
 
-    def frame(self, body: bytes) -> Frame:
-        """Seal a body."""
-        digest = self._mac(body, b"body", _DIGEST_BYTES)
-        head = _LENGTH.pack(len(body)) + digest
-        return Frame(b"".join((head, self._mac(head, b"head", _TAG_BYTES), body)), digest)
+    def frame(self, body: bytes, stamp: bytes = b"") -> Frame:
+        """Seal a body, with what goes before it."""
+        mac = hashlib.blake2b(stamp, key=self._key, digest_size=_DIGEST_BYTES, person=b"body")
+        mac.update(body)
+        digest = mac.digest()
+        head = _LENGTH.pack(len(stamp) + len(body)) + digest
+        return Frame(b"".join((head, self._mac(head, b"head", _TAG_BYTES), stamp, body)), digest)
 
     def open_header(self, header: bytes) -> tuple[int, bytes]:
         """The body's length and digest as an authentic header tells them; raises `BadFrame`."""
@@ -75,11 +80,12 @@ class Seal:
 
     def answer(self, answer: Answer, digest: bytes) -> bytes:
         """The sealed answer to the frame with that digest."""
-        return answer.value + self._mac(answer.value + digest, b"answer", _TAG_BYTES)
+        told = _TOLD[answer]
+        return told + self._mac(told + digest, b"answer", _TAG_BYTES)
 
     def open_answer(self, data: bytes, digest: bytes) -> Answer:
         """What is said of the frame with that digest; raises `BadFrame` if it is said of another."""
-        for answer in Answer:
+        for answer in _TOLD:
             if hmac.compare_digest(data, self.answer(answer, digest)):
                 return answer
         raise BadFrame

@@ -15,7 +15,7 @@ import socket
 from collections.abc import Mapping
 from typing import Any
 
-from thespian.actors import ActorSystem
+from thespian.actors import Actor, ActorSystem
 from thespian.system.messages.status import Thespian_StatusReq, Thespian_SystemStatus
 
 from gen_agent.actors.base import GenAgentBase
@@ -29,14 +29,51 @@ SILENT: Mapping[str, Any] = {"version": 1, "root": {"handlers": [], "level": "CR
 """Log definitions under which nothing is written: message texts would end up in a log otherwise."""
 
 
+GREETING_S = 10.0
+"""How long the first supervisor may take to say who it is, where it has to be asked; in seconds."""
+
+
 def _living_children(pid: int) -> frozenset[ProcessId]:
     return frozenset(child for child in children(pid) if child.alive())
+
+
+def _age(process: ProcessId) -> tuple[int, int]:
+    return process.start_time, process.pid
+
+
+def _asked(system: ActorSystem, supervisor: Any) -> ProcessId:
+    """The process that answers a greeting."""
+    reply = system.ask(supervisor, Hello(), GREETING_S)
+    if not isinstance(reply, Reply):
+        raise RuntimeError("the system's supervisor did not say who it is")
+    who = reply.result()
+    return ProcessId(who.pid, who.start_time)
 
 
 def _only(found: frozenset[ProcessId], what: str) -> ProcessId:
     if len(found) != 1:
         raise RuntimeError(f"the system's {what} was to be one process, and is {len(found)}")
     return next(iter(found))
+
+
+def _class_named(dotted: str) -> type[Actor]:
+    module, _, name = dotted.rpartition(".")
+    found: type[Actor] = getattr(importlib.import_module(module), name)
+    return found
+
+
+def _started(
+    key: bytes, listening: socket.socket, capabilities: Mapping[str, Any], log_defs: Mapping[str, Any] | None
+) -> GenAgentBase:
+    """Fork the admin, which takes the listening socket over."""
+    host, port = listening.getsockname()[:2]
+    transport = transport_class(
+        key, bind_host=host, admin_socket=listening, guardian_pid=os.getpid(), die_with_parent=True
+    )
+    capabilities = {**capabilities, "Admin Port": port}
+    base = GenAgentBase(transport, capabilities, dict(log_defs or SILENT), start_admin=True)
+    listening.close()
+    return base
 
 
 class GuardedSystem:
@@ -53,29 +90,26 @@ class GuardedSystem:
         log_defs: Mapping[str, Any] | None,
         supervisor: str,
     ) -> None:
-        host, port = listening.getsockname()[:2]
-        module, _, name = supervisor.rpartition(".")
-        supervisor_class = getattr(importlib.import_module(module), name)
+        host, self._port = listening.getsockname()[:2]
+        supervisor_class = _class_named(supervisor)
         # What is here now is shared by all processes to come, so it is kept away from their collectors.
         gc.collect()
         gc.freeze()
-        transport = transport_class(
-            key, bind_host=host, admin_socket=listening, guardian_pid=os.getpid(), die_with_parent=True
-        )
-        base = GenAgentBase(
-            transport, {**capabilities, "Admin Port": port}, dict(log_defs or SILENT), start_admin=True
-        )
-        listening.close()
+        base = _started(key, listening, capabilities, log_defs)
         try:
-            self.admin = _only(_living_children(os.getpid()), "admin")
-            self.logger = _only(_living_children(self.admin.pid), "logger")
-            system = ActorSystem(base, transientUnique=True)
-            self._address = system.createActor(supervisor_class, globalName=SUPERVISOR)
-            self.supervisor = _only(_living_children(self.admin.pid) - {self.logger}, "supervisor")
+            self._create_supervisor(base, supervisor_class)
         finally:
             base.transport.close()
         self._transport = transport_class(key, bind_host=host, die_with_parent=False)
-        self._port = port
+
+    def _create_supervisor(self, base: GenAgentBase, supervisor_class: type[Actor]) -> None:
+        self.admin = _only(_living_children(os.getpid()), "admin")
+        # Another system's outpost may be here already; the logger was before anybody could know of us.
+        self.logger = _only(frozenset(sorted(_living_children(self.admin.pid), key=_age)[:1]), "logger")
+        system = ActorSystem(base, transientUnique=True)
+        self._address = system.createActor(supervisor_class, globalName=SUPERVISOR)
+        found = _living_children(self.admin.pid) - {self.logger}
+        self.supervisor = _only(found, "supervisor") if len(found) < 2 else _asked(system, self._address)
 
     def farewell(self, *, lost: bool) -> Farewell | FarewellToSuccessor:
         """Ask the supervisor to end all agents, then itself; raises what joining raises if the admin is

@@ -227,8 +227,8 @@ def start_guardian(
 
     `admin_port` None: a free one. `key_file` (default `$GEN_AGENT_KEY_FILE`, else a fresh key) holds the key
     to use. `owned`: it ends with this process; otherwise it outlives it, and ends by `close` or a SIGTERM to
-    the guardian. `shutdown_s`: how long agents may take to end in an orderly way at `close`. `supervisor`: a
-    class by dotted name.
+    the guardian (SIGQUIT: at once). `shutdown_s`: how long agents may take to end in an orderly way at
+    `close`. `supervisor`: a class by dotted name.
 
     Raises `OSError` (port taken, key file missing or readable by others), `ValueError` (no key in it,
     capabilities not possible here), `Unpicklable`, `TimeoutError`, and `RuntimeError` with the reason for
@@ -245,6 +245,10 @@ def start_guardian(
         shutdown_s=shutdown_s,
         supervisor=supervisor,
     )
+    return _launch(request)
+
+
+def _launch(request: SystemRequest) -> GuardianHandle:
     sealed = dump(request)
     ours, theirs = socket.socketpair()
     control = Connection(ours.detach())

@@ -1,7 +1,6 @@
 """How a guardian lets agents end in an orderly way before it kills what is left.
 
-The law: both ways are bounded, and cut short as soon as the owner has ended, for whom they are done. This
-module must not load Thespian.
+The law: both ways are bounded, and cut short as soon as there is a hurry. This module must not load Thespian.
 """
 
 from __future__ import annotations
@@ -40,14 +39,14 @@ class Dismissable(Protocol):
         """Ask it; `lost` says that the first one is dead, and that its successor is to be found."""
 
 
-def _wait(done: Callable[[], bool], until: float, owner: Watched | None) -> None:
-    """Wait for `done`, which waits a little itself, unless time is up or the owner has ended."""
+def _wait(done: Callable[[], bool], until: float, hurry: Callable[[], bool]) -> None:
+    """Wait for `done`, which waits a little itself, unless time is up or there is a hurry."""
     while not done():
-        if time.monotonic() >= until or (owner is not None and owner.ended):
+        if time.monotonic() >= until or hurry():
             return
 
 
-def shut_down(system: Dismissable, first: Watched, owner: Watched | None, until: float) -> None:
+def shut_down(system: Dismissable, first: Watched, hurry: Callable[[], bool], until: float) -> None:
     """Ask the supervisor to end all agents, and wait until it has ended itself, at the latest `until`.
 
     `first` is the supervisor the system began with. Where it is dead the one that lives is asked, if there is
@@ -59,23 +58,23 @@ def shut_down(system: Dismissable, first: Watched, owner: Watched | None, until:
         _log.warning("the system could not be asked to shut down: %s", type(failure).__name__)
         return
     try:
-        _wait(lambda: farewell.arrived(_LOOK_AGAIN_S), until, owner)
+        _wait(lambda: farewell.arrived(_LOOK_AGAIN_S), until, hurry)
     finally:
         farewell.close()
     if farewell.supervisor is not None:
-        _await_end(farewell.supervisor, until, owner)
+        _await_end(farewell.supervisor, until, hurry)
 
 
-def _await_end(process: ProcessId, until: float, owner: Watched | None) -> None:
+def _await_end(process: ProcessId, until: float, hurry: Callable[[], bool]) -> None:
     try:
         with Watched(process) as watched:
-            _wait(lambda: watched.wait(_LOOK_AGAIN_S), until, owner)
+            _wait(lambda: watched.wait(_LOOK_AGAIN_S), until, hurry)
     except ProcessLookupError:
         return  # ended and reaped
 
 
 def let_agents_finish(
-    orphans: Orphans, others: Collection[ProcessId], owner: Watched | None, until: float
+    orphans: Orphans, others: Collection[ProcessId], hurry: Callable[[], bool], until: float
 ) -> None:
     """Wait until nothing is below this process but `others`, at the latest `until`, cleaning up meanwhile.
 
@@ -90,4 +89,4 @@ def let_agents_finish(
         time.sleep(_LOOK_AGAIN_S / 4)
         return False
 
-    _wait(finished, until, owner)
+    _wait(finished, until, hurry)

@@ -1,10 +1,10 @@
 """The guardian itself: starts a system, watches its owner and its vital processes, and ends all of it, once.
 
 The law: it never receives agent messages, restarts nothing, prints nothing, and whatever ends it short of
-SIGKILL ends everything below it, by identity. (After SIGKILL the kernel does: every process of the system
-dies with its parent.) Admin and logger are vital, the supervisor is not: without it the system lives on, its
-agents end, and the next client that needs one makes a new one. This module must not load Thespian before
-Thespian's environment is set.
+SIGKILL ends everything below it, by identity: SIGTERM as if it were closed, SIGQUIT at once. (After SIGKILL
+the kernel does: every process of the system dies with its parent.) Admin and logger are vital, the supervisor
+is not: without it the system lives on, its agents end, and the next client that needs one makes a new one.
+This module must not load Thespian before Thespian's environment is set.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from typing import Any
 
 from gen_agent.actors.guardian import CLOSE, GONE, TAKEN, SystemInfo, SystemRequest
 from gen_agent.actors.guardian_end import let_agents_finish, shut_down
+from gen_agent.actors.guardian_mark import put_mark
 from gen_agent.actors.keys import KEY_FILE_VARIABLE, new_key, read_key
 from gen_agent.actors.orphans import Orphans
 from gen_agent.actors.processes import (
@@ -38,9 +39,6 @@ from gen_agent.actors.processes import (
 from gen_agent.actors.services import ServiceDesk
 from gen_agent.actors.sockets import listener
 from gen_agent.actors.system_files import SystemFiles
-
-DIRECTORY_VARIABLE = "GEN_AGENT_SYSTEM_DIR"
-"""The environment variable by which a system's processes find its private directory."""
 
 NONCE_CAPABILITY = "gen_agent nonce"
 GUARDIAN_CAPABILITY = "gen_agent guardian"
@@ -59,9 +57,11 @@ _log = logging.getLogger(__name__)
 
 
 class Cause(enum.Enum):
-    """Why a system ends: closed by its owner, left by it, or broken by the death of a vital process."""
+    """Why a system ends: closed by its owner, or told to quit or left by it, or broken by the death of a
+    vital process."""
 
     CLOSED = "closed"
+    QUIT = "quit"
     LEFT = "left"
     BROKEN = "broken"
 
@@ -83,7 +83,8 @@ def _listen(request: SystemRequest) -> socket.socket:
     try:
         listening = listener(request.bind, request.admin_port)
     except OSError as refused:
-        place = f"admin port {request.admin_port} on {request.bind}"
+        port = f"admin port {request.admin_port}" if request.admin_port else "any admin port"
+        place = f"{port} on {request.bind}"
         raise OSError(refused.errno, f"{place}: {refused.strerror}") from refused
     # Connections inherit it; without it their remains would keep the port from the next system for a minute.
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -98,7 +99,6 @@ def _key(request: SystemRequest, port: int) -> bytes:
 
 def _set_environment(directory: str) -> None:
     """Keep Thespian's own log, which shows messages, inside the private directory and nearly empty."""
-    os.environ[DIRECTORY_VARIABLE] = directory
     os.environ["THESPLOG_FILE"] = os.path.join(directory, "thespian.log")
     os.environ["THESPLOG_THRESHOLD"] = "CRITICAL"
 
@@ -109,15 +109,17 @@ class Guardian:
     def __init__(self, request: SystemRequest, control: Connection) -> None:
         self._control = control
         self._heard: set[bytes] = set()
+        self._told_to_quit = False
         self._orphans = Orphans(BROKEN_S)
         self.shutdown_s = request.shutdown_s
         self.owner = None if request.owner is None else Watched(request.owner)
         _prepare()
         listening = _listen(request)
-        port = listening.getsockname()[1]
+        host, port = listening.getsockname()[:2]
         key = _key(request, port)
-        self._files = SystemFiles(port, key)
+        self._files = SystemFiles(host, port, key)
         try:
+            put_mark(self._files.directory, request.owner)
             directory = str(self._files.directory)
             _set_environment(directory)
             self.info = self._start(request, listening, key)
@@ -175,6 +177,8 @@ class Guardian:
         needed = self.owner is not None or TAKEN not in self._heard
         if (self.owner is not None and self.owner.ended) or (needed and self._control.closed):
             return Cause.LEFT
+        if signal.SIGQUIT in signals:
+            return Cause.QUIT
         if CLOSE in self._heard or any(number != signal.SIGCHLD for number in signals):
             return Cause.CLOSED
         return Cause.BROKEN if any(process.ended for process in self.vital) else None
@@ -187,14 +191,14 @@ class Guardian:
         return SOON_S if waiting else ORPHANS_S
 
     def end(self, cause: Cause) -> None:
-        """End everything; orderly for a bounded time unless the owner has left."""
+        """End everything; orderly for a bounded time unless there was an order to quit, or the owner left."""
         if cause is Cause.CLOSED:
             self._shut_down()
         elif cause is Cause.BROKEN:
             self.info.admin.signal(signal.SIGKILL)
             services = self._services()
             until = time.monotonic() + min(BROKEN_S, self.shutdown_s)
-            let_agents_finish(self._orphans, services, self.owner, until)
+            let_agents_finish(self._orphans, services, self._in_a_hurry, until)
         # As long as the admin lives nobody else has this port, and so no other key file is in the place.
         self._files.remove()
         self.desk.close()
@@ -204,22 +208,26 @@ class Guardian:
         with contextlib.suppress(OSError):  # nobody may be there any more to hear it
             self._control.send_bytes(GONE)
 
+    def _in_a_hurry(self) -> bool:
+        """Whether nobody waits for an orderly end any more."""
+        self._told_to_quit = self._told_to_quit or signal.SIGQUIT in _signals(self._wake)
+        return self._told_to_quit or (self.owner is not None and self.owner.ended)
 
     def _services(self) -> set[ProcessId]:
         return {ProcessId.of(pid) for pid in self.desk.pids()}
 
     def _shut_down(self) -> None:
         until = time.monotonic() + self.shutdown_s
-        shut_down(self.system, self._supervisor, self.owner, until)
+        shut_down(self.system, self._supervisor, self._in_a_hurry, until)
         # Agents of a supervisor that was lost shortly before may still be at their last callbacks.
-        let_agents_finish(self._orphans, {self.info.admin, *self._services()}, self.owner, until)
+        let_agents_finish(self._orphans, {self.info.admin, *self._services()}, self._in_a_hurry, until)
 
 
 def _wake_on_signals() -> int:
     """A descriptor on which every signal to come can be read as one byte."""
     read, write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.set_wakeup_fd(write, warn_on_full_buffer=False)
-    for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, lambda *_: None)
     return read
 
@@ -240,7 +248,8 @@ def _sent(control: Connection, answer: object) -> None:
 def _told(failure: BaseException) -> BaseException:
     """The failure as the script can open and understand it."""
     if type(failure).__module__ == "builtins" and isinstance(failure, (OSError, ValueError, TypeError)):
-        return type(failure)(*failure.args)
+        file = getattr(failure, "filename", None)
+        return type(failure)(*failure.args, *([] if file is None else [str(file)]))
     return RuntimeError(f"the actor system could not be started: {type(failure).__name__}: {failure}")
 
 

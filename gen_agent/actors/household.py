@@ -17,6 +17,7 @@ from collections.abc import Callable
 from gen_agent.actors.processes import ProcessId, children
 
 _LONGEST = 1 << 20
+_CHANGED = b"?"
 
 
 class Household:
@@ -66,6 +67,8 @@ class Household:
     def workers_child(self, process: ProcessId) -> None:
         """This child is a worker, whenever it was made."""
         self._others |= {process}
+        # The list may be the same when this one is gone again, which must be forgotten then.
+        self._seen = _CHANGED
 
     def _fresh(self) -> frozenset[ProcessId]:
         raw = self._read()

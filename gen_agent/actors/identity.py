@@ -20,6 +20,31 @@ def host() -> str:
     return socket.gethostname()
 
 
+@functools.cache
+def machine() -> tuple[str, str]:
+    """This machine: its name, and what tells it from another of the same name: the kernel's boot, and the
+    table of processes that is seen from here.
+    """
+    try:
+        with open("/proc/sys/kernel/random/boot_id") as file:
+            boot = file.read().strip()
+        table = os.stat("/proc/self/ns/pid").st_ino
+    except OSError:
+        return host(), ""
+    return host(), f"{boot}/{table}"
+
+
+def same_named(other: object) -> str | None:
+    """The name of another machine that is called as this one, by its `machine()`; None for any other.
+
+    Who asks for the process of such a machine would look it up in this one's table.
+    """
+    if other is None or other == machine():
+        return None
+    name = other[0] if isinstance(other, tuple) and other else None
+    return name if isinstance(name, str) and name == host() else None
+
+
 def start_time(pid: int) -> int:
     """The kernel's start time of `pid` in ticks since boot; 0 where it is gone or there is no /proc."""
     try:

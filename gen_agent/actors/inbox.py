@@ -133,6 +133,8 @@ class Inbox:
 
     def run_due(self) -> None:
         """Drop strangers whose time is over, and accept again after a rest."""
+        if not self._strangers and self._rest_until is None:
+            return
         now = currentTime()
         for arrival in list(self._strangers.values()):
             if arrival.used_at + STRANGER_S > now:
@@ -144,6 +146,8 @@ class Inbox:
 
     def next_due(self) -> float | None:
         """When `run_due` has something to do, or None."""
+        if not self._strangers:
+            return self._rest_until
         times = [] if self._rest_until is None else [self._rest_until]
         oldest = next(iter(self._strangers.values()), None)
         if oldest is not None:
@@ -160,6 +164,7 @@ class Inbox:
             self._drop(arrival)
         self._poller.remove(self._sock.fileno())
         self._sock.close()
+        self._take = _untaken
 
     def abandon(self) -> None:
         """Close this process' copies, leaving everything open in the process it is of."""
@@ -168,3 +173,9 @@ class Inbox:
         self._strangers.clear()
         self._known.clear()
         self._sock.close()
+        self._take = _untaken
+
+
+def _untaken(body: bytearray) -> Answer:
+    """Nothing arrives after the end, and whoever made us does not live on for us."""
+    return Answer.UNREADABLE

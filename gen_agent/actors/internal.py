@@ -11,9 +11,10 @@ from typing import Any
 
 import attrs
 
+from gen_agent.envelopes import Call
 from gen_agent.errors import GenAgentError
 from gen_agent.messages import StartAgent
-from gen_agent.values import AgentAddress, CallRef, Incarnation
+from gen_agent.values import AgentAddress, Caller, CallRef, Incarnation
 from gen_agent.wire import Wire
 
 
@@ -45,11 +46,17 @@ class Preload(Internal):
 
 @attrs.frozen(slots=True, repr=False, getstate_setstate=False)
 class Spawn(Internal):
-    """Supervisor to nursery: fork an agent and begin it; `token` is the supervisor's number for it."""
+    """Supervisor, or its outpost, to nursery: fork an agent and begin it; `token` is the supervisor's number
+    for it.
+
+    `supervisor_pid` is whose death means registry_lost to it, `registrar` to whom it answers (None: to the
+    sender).
+    """
 
     token: int
     start: StartAgent
     supervisor_pid: int
+    registrar: Any = None
 
 
 @attrs.frozen(slots=True, repr=False, getstate_setstate=False)
@@ -69,6 +76,50 @@ class SpawnFailed(Internal):
     reason: str
 
 
+# ---------------------------------------------------------------- supervisor <-> outpost
+
+
+@attrs.frozen(slots=True, repr=False, getstate_setstate=False)
+class Settle(Internal):
+    """Supervisor to a new outpost: work for me. `machine` is where it runs, as in `identity`."""
+
+    who: Caller
+    machine: tuple[str, str]
+
+
+@attrs.frozen(slots=True, repr=False, getstate_setstate=False)
+class Settled(Internal):
+    """Outpost to supervisor: here I am, on this machine."""
+
+    machine: tuple[str, str]
+
+
+@attrs.frozen(slots=True, repr=False, getstate_setstate=False)
+class Beat(Internal):
+    """Supervisor to outpost, and the same back: I am here."""
+
+
+@attrs.frozen(slots=True, repr=False, getstate_setstate=False)
+class Kill(Internal):
+    """Supervisor to outpost: end the process of that token, now or as soon as there is one; answered by
+    `Gone`.
+    """
+
+    token: int
+
+
+@attrs.frozen(slots=True, repr=False, getstate_setstate=False)
+class Gone(Internal):
+    """Outpost to supervisor: the process of that token has ended, or there will be none."""
+
+    token: int
+
+
+@attrs.frozen(slots=True, repr=False, getstate_setstate=False)
+class Dismiss(Internal):
+    """Supervisor to an outpost that has no agents any more: end."""
+
+
 # ---------------------------------------------------------------- an agent's beginning and end
 
 
@@ -78,7 +129,7 @@ class Begin(Internal):
 
     `parent_pid` is who forked it, None where nobody did (another machine, no processes). `supervisor_pid` is
     whose death means registry_lost. `keep` are the descriptors that users' modules opened while they were
-    loaded.
+    loaded. `away`: the registrar is another system's supervisor.
     """
 
     start: StartAgent
@@ -87,6 +138,7 @@ class Begin(Internal):
     parent_pid: int | None = None
     supervisor_pid: int | None = None
     keep: tuple[int, ...] = ()
+    away: bool = False
 
 
 @attrs.frozen(slots=True, repr=False, getstate_setstate=False)
@@ -148,6 +200,30 @@ class Orphaned(Internal):
     """To an agent: its supervisor is gone, end with registry_lost (C014)."""
 
 
+@attrs.frozen(slots=True, repr=False, getstate_setstate=False)
+class Lodge(Internal):
+    """Outpost to the supervisor of the system it is in: agents of another system are here, and so am I."""
+
+    who: Caller
+
+
+@attrs.frozen(slots=True, repr=False, getstate_setstate=False)
+class Evict(Internal):
+    """From the supervisor of a system that ends to the outposts in it, and from these to their own: have the
+    agents there end in an orderly way.
+    """
+
+
+@attrs.frozen(slots=True, repr=False, getstate_setstate=False)
+class Relay(Internal):
+    """Supervisor to another system's agent, and from there to its supervisor: this question is yours, and
+    `sender` is who asked it.
+    """
+
+    message: Call
+    sender: Any
+
+
 # ---------------------------------------------------------------- inside an agent
 
 
@@ -167,3 +243,13 @@ class Attach(Internal):
 @attrs.frozen(slots=True, repr=False, getstate_setstate=False)
 class Again(Internal):
     """An actor to itself: go on with what was put off until the sends of the last message had left."""
+
+
+# ---------------------------------------------------------------- agent -> mailbox
+
+
+@attrs.frozen(slots=True, repr=False, getstate_setstate=False)
+class Bundle(Internal):
+    """Agent to a script's mailbox: deliveries in order, put together while an earlier one was under way."""
+
+    messages: tuple[Any, ...]

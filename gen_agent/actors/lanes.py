@@ -137,6 +137,8 @@ class Lane:
 
     def _load(self) -> bool:
         """Make the next frames ready to leave, several short ones at once; whether there were any."""
+        if self._flying == len(self.queue):
+            return False
         frames: list[bytes] = []
         size = 0
         while self._flying < min(WINDOW, len(self.queue)) and (not frames or size < _TOGETHER_BYTES):

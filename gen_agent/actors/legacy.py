@@ -2,7 +2,8 @@
 
 They end by themselves, with registry_lost, when their supervisor dies, and nobody is left to tell. The law: a
 process that is older than this supervisor's and that it never knew was its predecessor's; who asks about one,
-or monitors one, hears registry_lost once it is gone. Of anybody else unknown it says noproc, at once.
+or monitors one, hears registry_lost once it is gone. Who may be another system's is asked to have its own
+supervisor answer. Of anybody else unknown it says noproc, at once.
 """
 
 from __future__ import annotations
@@ -13,11 +14,14 @@ from typing import Any, Protocol
 import attrs
 
 from gen_agent.actors.identity import local_process, this_process
+from gen_agent.actors.internal import Relay
 from gen_agent.actors.processes import ProcessId
+from gen_agent.client.protocol import WhyDown
 from gen_agent.client.targets import actor_of, incarnation_of
 from gen_agent.core.directory import Ended, Watch
+from gen_agent.envelopes import Call
 from gen_agent.errors import GenAgentError
-from gen_agent.messages import Down
+from gen_agent.messages import Down, Monitor
 from gen_agent.values import AgentAddress, CallRef, Incarnation, MonitorRef, is_address
 
 _LOST = Ended("registry_lost")
@@ -35,6 +39,9 @@ class Host(Protocol):
 
     def answer(self, to: Any, call: CallRef, value: Any = None, error: GenAgentError | None = None) -> None:
         """Reply to a call."""
+
+    def send_or(self, address: Any, message: Any, dead: Callable[[], None]) -> None:
+        """Send a message; `dead` is called if nobody is at that address any more."""
 
     def follow(self, token: int, process: ProcessId) -> None:
         """Watch the process of a token; its end is reported also if it has ended already."""
@@ -62,22 +69,46 @@ class Legacy:
         self._new_token = new_token
         self._heirs: dict[Incarnation, _Heir] = {}
 
-    def why(self, whom: Incarnation, sender: Any, call: CallRef) -> None:
+    def why(self, question: WhyDown, sender: Any) -> None:
         """Answer how an unknown incarnation ended, once it has."""
+        whom, call = question.whom, question.call
         if not self._is_of_before(whom):
-            self._host.answer(sender, call, ("noproc", ()))
+            self._relay(question, sender, whom, question.where, lambda: self._unknown(sender, call))
         elif self._lives(whom):
             self._heir(whom, lambda heir: heir.curious.append((sender, call)))
         else:
             self._host.answer(sender, call, (_LOST.reason, _LOST.detail))
 
-    def monitor(self, target: Any, ref: MonitorRef, recipient: Any, reason: str) -> None:
-        """Watch an unknown target: `Down` comes at once, with `reason`, unless it is an heir that still ends.
+    def _unknown(self, sender: Any, call: CallRef) -> None:
+        self._host.answer(sender, call, ("noproc", ()))
+
+    def _relay(
+        self, question: Call, sender: Any, whom: Incarnation, where: Any, gone: Callable[[], None]
+    ) -> None:
+        """Have an agent's own supervisor answer, if it may be another system's; else it is gone."""
+        process = local_process(whom)
+        if where is None or not self._host.has_processes or not (process is None or process.alive()):
+            gone()
+        else:
+            self._host.send_or(actor_of(where), Relay(question, sender), gone)
+
+    def monitor(
+        self, target: Any, ref: MonitorRef, recipient: Any, reason: str, *, elsewhere: bool = False
+    ) -> None:
+        """Watch an unknown target: `Down` comes at once, with `reason`, unless it is an heir that still ends,
+        or may be `elsewhere`, known to another system's supervisor.
         """
         known = target if isinstance(target, AgentAddress) else None
         if known is not None and self._is_of_before(known.incarnation) and self._lives(known.incarnation):
             self._heir(known.incarnation, lambda heir: heir.add(Watch(ref, recipient, known)))
-            return
+        elif known is not None and elsewhere:
+            question, whom = Monitor(known, ref=ref, recipient=recipient), known.incarnation
+            self._relay(question, recipient, whom, known, lambda: self._down(known, ref, recipient, reason))
+        else:
+            self._down(target, ref, recipient, reason)
+
+    def _down(self, target: Any, ref: MonitorRef, recipient: Any, reason: str) -> None:
+        known = target if isinstance(target, AgentAddress) else None
         name = known.name if known is not None else None if is_address(target) else target
         address = target if is_address(target) else None
         down = Down(

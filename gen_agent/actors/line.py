@@ -12,17 +12,18 @@ from collections import OrderedDict, deque
 from collections.abc import Callable
 from typing import Any
 
+from gen_agent.actors.batches import Batches
 from gen_agent.actors.endpoint import WOKEN, Endpoint
 from gen_agent.actors.identity import this_process
 from gen_agent.actors.mailbox import Batch
-from gen_agent.actors.reach import QUIET_S, SUPERVISOR_S, Reach
+from gen_agent.actors.reach import QUIET_S, SUPERVISOR_S
 from gen_agent.client.callbook import CallBook, Settled
 from gen_agent.client.protocol import SUPERVISOR, WhyDown
 from gen_agent.client.targets import TO_SUPERVISOR
 from gen_agent.envelopes import Call, Cast, Envelope
 from gen_agent.messages import Reply
 from gen_agent.soundness import is_sound
-from gen_agent.values import CallRef, Incarnation
+from gen_agent.values import AgentAddress, CallRef, Incarnation
 
 FOR_EVER_S = 86_400.0
 """One round of waiting without a limit, in seconds."""
@@ -31,11 +32,7 @@ LOOKUP_S = 1.0
 """How long a cast waits for the look-up of its name before it is left to leave later."""
 
 
-class MailboxGone(RuntimeError):
-    """The script's mailbox has ended, with what was in it."""
-
-
-class Line(Reach):
+class Line(Batches):
     """One client's calls and casts. Not for two threads at a time: whoever owns it sees to that."""
 
     def __init__(self, endpoint: Endpoint) -> None:
@@ -44,11 +41,9 @@ class Line(Reach):
         self.on_supervisor_lost: Callable[[], None] = lambda: None
         self.on_no_supervisor: Callable[[], None] = lambda: None
         self._replies: OrderedDict[CallRef, Settled] = OrderedDict()
-        self._batches: dict[CallRef, Batch] = {}
-        self._awaited: set[CallRef] = set()
-        self._undelivered: set[CallRef] = set()
-        self._lost: set[CallRef] = set()
+        self._may_overtake = False
         self._reasons: dict[CallRef, Incarnation] = {}
+        self._afar: dict[Incarnation, Any] = {}
         self._book = CallBook(
             this_process(),
             self._alive,
@@ -88,26 +83,6 @@ class Line(Reach):
         if self._book.looking():
             end = time.monotonic() + LOOKUP_S
             self._until(lambda: None if self._book.looking() else True, end, None)
-
-    def take(self, mailbox: Any, message: Call, timeout: float | None) -> Batch | None:
-        """Ask the mailbox for messages; None if there are none within `timeout`. Raises `MailboxGone`."""
-        call = message.call
-        end = None if timeout is None else time.monotonic() + timeout
-        self._awaited.add(call)
-        self._post(mailbox, message, call)
-        try:
-            batch: Batch | None = self._until(lambda: self._batch(call), end, None)
-            return batch
-        finally:
-            self._awaited.discard(call)
-            self._lost.discard(call)
-            self.endpoint.settled(call)
-
-    def _batch(self, call: CallRef) -> Batch | None:
-        if call in self._undelivered:
-            raise MailboxGone
-        # That there is no supervisor any more is news that no mailbox brings.
-        return self._batches.pop(call, None) or (Batch(call, 0, ()) if call in self._lost else None)
 
     # ---------------------------------------------------------------- waiting
 
@@ -166,10 +141,10 @@ class Line(Reach):
         if isinstance(message, Envelope) and not is_sound(message):
             return
         if isinstance(message, Reply):
+            self.endpoint.settled(message.call)
             self._book.replied(message)
         elif isinstance(message, Batch):
-            if isinstance(message.call, CallRef) and message.call in self._awaited:
-                self._batches[message.call] = message
+            self._keep_batch(message)
         else:
             self.strangers.append(message)
 
@@ -178,6 +153,7 @@ class Line(Reach):
         while self._book.settled:
             settled = self._book.settled.popleft()
             call = settled.reply.call
+            self.endpoint.settled(call)
             if call in self._reasons:
                 self._learned(self._reasons.pop(call), settled.reply)
             elif call in self._awaited:
@@ -209,11 +185,13 @@ class Line(Reach):
     def _send(self, address: Any, message: Any) -> None:
         ticket = self._book.ticket(message)
         if isinstance(message, Call):
-            if not self.endpoint.keeps_order:
+            if self._may_overtake:
                 # A call may overtake casts on such a base: they have to have left before.
-                self._guarded(lambda: self.endpoint.flush(LOOKUP_S))
+                self._may_overtake = not self._guarded(lambda: self.endpoint.flush(LOOKUP_S))
             self._post(address, message, ticket)
-        elif ticket is not None:
+            return
+        self._may_overtake = not self.endpoint.keeps_order
+        if ticket is not None:
             self._guarded(lambda: self.endpoint.post_parcel(address, message, ticket))
         else:
             self._post(address, message, None)
@@ -236,6 +214,9 @@ class Line(Reach):
     def _resend(self) -> None:
         self._book.forget_casts()
         self._book.resend_lookups()
+        for call in [call for call, whom in self._reasons.items() if whom in self._afar]:
+            self._book.forget(call)
+            self._ask_end(self._reasons.pop(call), None)
 
     def _holders(self) -> frozenset[Incarnation]:
         return self._book.holders()
@@ -247,12 +228,22 @@ class Line(Reach):
         while self._suspects:
             incarnation = self._suspects.popleft()
             self._remember_dead(incarnation)
-            if incarnation in self._book.holders() and incarnation not in self._reasons.values():
-                call = self._book.call(TO_SUPERVISOR, WhyDown(incarnation), SUPERVISOR_S, time.monotonic())
-                self._reasons[call] = incarnation
+            if incarnation in self._book.holders() and not self._is_asked_about(incarnation):
+                self._ask_end(incarnation, SUPERVISOR_S)
+
+    def _ask_end(self, incarnation: Incarnation, timeout: float | None) -> None:
+        question = WhyDown(incarnation, self._afar.get(incarnation))
+        call = self._book.call(TO_SUPERVISOR, question, timeout, time.monotonic())
+        self._reasons[call] = incarnation
+
+    def _watch_afar(self, address: AgentAddress) -> None:
+        # Answered when it has ended, however long that takes.
+        self._afar[address.incarnation] = address.actor
+        self._ask_end(address.incarnation, None)
 
     def _learned(self, incarnation: Incarnation, reply: Reply) -> None:
-        reason, detail = ("registry_lost", ()) if reply.error is not None else reply.value
+        reason, detail = (self._lost_reason, ()) if reply.error is not None else reply.value
+        self._remember_dead(incarnation)
         # What it sent before it ended is here already, but may not have been read yet.
         while (message := self._read(QUIET_S)) is not None:
             if message is not WOKEN:
@@ -260,6 +251,9 @@ class Line(Reach):
         # What it never got goes to whoever has its name now, and does not end with it.
         self._note_deliveries()
         self._book.down(incarnation, reason, tuple(detail))
+        if (afar := self._afar.pop(incarnation, None)) is not None:
+            # Its machine may not be reached for long, and nobody waits any more for what is on its way there.
+            self.endpoint.give_up(afar)
 
     # ---------------------------------------------------------------- the end
 
@@ -275,3 +269,10 @@ class Line(Reach):
         for endpoint in (*self._retired, self.endpoint):
             endpoint.close()
         self._watcher.close()
+        # What knows us must not keep us until a collection, which comes late where many objects live.
+        self.on_supervisor_lost = self.on_no_supervisor = _nothing
+        del self._book
+
+
+def _nothing() -> None:
+    """Nobody waits any more."""

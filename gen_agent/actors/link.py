@@ -124,11 +124,6 @@ class WorkerEnd:
         except OSError as error:
             raise LinkClosed from error
 
-    @property
-    def waiting(self) -> bool:
-        """Whether an order has been read already and waits to be received."""
-        return bool(self._arrived)
-
     def receive(self) -> Any:
         """Wait for the next order."""
         while not self._arrived:

@@ -7,19 +7,22 @@ nothing is forgotten before the script has said that it has it; what agents send
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections import deque
+from collections.abc import Iterable
 from typing import Any
 
 import attrs
 from thespian.actors import ActorExitRequest, ActorSystemMessage
 
 from gen_agent.actors.identity import local_process
-from gen_agent.actors.internal import Internal
+from gen_agent.actors.internal import Bundle, Internal
+from gen_agent.actors.letters import Letter
 from gen_agent.actors.shell import Shell
 from gen_agent.actors.watching import Ready
 from gen_agent.client.ordering import Ordering
-from gen_agent.envelopes import Call, Envelope
+from gen_agent.envelopes import Call, Delivery, Envelope
 from gen_agent.errors import Unpicklable
 from gen_agent.messages import Reply
 from gen_agent.sealed import Sealed
@@ -28,6 +31,9 @@ from gen_agent.values import Caller, CallRef
 
 BATCH = 256
 """How many messages are handed over at a time."""
+
+AHEAD = 2
+"""How many batches are on their way to a script at a time."""
 
 _OWNER = "the script"
 
@@ -43,12 +49,24 @@ class Open(Internal):
 class Take(Call):
     """Script to its mailbox: I have everything up to number `acked`; give me what comes after.
 
-    Answered by a `Reply` whose value is a `Batch`: at once if there is something, or if not `wait`; else as
-    soon as something comes. A newer `Take` replaces one that waits.
+    Answered by a `Batch`: at once if there is something, or if not `wait`; else as soon as something comes,
+    and by more of them as they come, `credit` in all. A newer `Take` that waits replaces an older one.
     """
 
     acked: int
     wait: bool = True
+    credit: int = 1
+
+
+@attrs.frozen(slots=True, repr=False, getstate_setstate=False)
+class More(Internal):
+    """Script to its mailbox: I have everything up to `acked`; the `Take` of that number is good for so many
+    more batches.
+    """
+
+    call: CallRef
+    acked: int
+    credit: int
 
 
 @attrs.frozen(slots=True, repr=False, getstate_setstate=False)
@@ -68,18 +86,27 @@ class MailboxActor(Shell):
         self._ordering = Ordering()
         self._items: deque[Any] = deque()
         self._first = 1
+        self._given = self._flying = self._credit = 0
         self._parked: tuple[Any, CallRef] | None = None
 
     def handle(self, message: Any, sender: Any) -> None:
         """Deal with one message: the script's own, or one to keep for it."""
         if isinstance(message, Envelope) and not is_sound(message):
             return
-        if isinstance(message, Take):
+        if isinstance(message, Bundle):
+            self._arrived(one for one in message.messages if isinstance(one, Delivery) and is_sound(one))
+        elif isinstance(message, Take):
             self._take(message, sender)
+        elif isinstance(message, More):
+            self._more(message)
         elif isinstance(message, Open):
             self._open(message)
         elif not isinstance(message, (ActorSystemMessage, Reply)):
-            self._keep(self._ordering.arrived(message, time.monotonic()))
+            self._arrived((message,))
+
+    def _arrived(self, messages: Iterable[Any]) -> None:
+        now = time.monotonic()
+        self._keep([ready for message in messages for ready in self._ordering.arrived(message, now)])
 
     def _open(self, message: Open) -> None:
         process = local_process(message.owner)
@@ -105,22 +132,51 @@ class MailboxActor(Shell):
             self.clear_deadline("order")
         else:
             self.set_deadline("order", max(0.0, due - time.monotonic()))
-        if self._parked is not None and self._items:
-            self._give(*self._parked)
+        self._push()
 
-    def _take(self, message: Take, sender: Any) -> None:
-        while self._items and self._first <= message.acked:
+    def _forget(self, acked: int) -> None:
+        while self._items and self._first <= acked:
             self._items.popleft()
             self._first += 1
-        if self._items or not message.wait:
-            self._give(sender, message.call)
+
+    def _take(self, message: Take, sender: Any) -> None:
+        self._forget(message.acked)
+        # What was given under an earlier one may have been lost with the script's endpoint.
+        self._given = self._first - 1
+        if message.wait:
+            self._parked, self._credit, self._flying = (sender, message.call), message.credit, 0
         else:
-            self._parked = (sender, message.call)
+            self._give(sender, message.call)
+        self._push()
+
+    def _more(self, message: More) -> None:
+        if self._parked is not None and self._parked[1] == message.call:
+            self._forget(message.acked)
+            self._credit += message.credit
+            self._push()
+
+    def _push(self) -> None:
+        # The rest is put together while some are on their way.
+        while self._parked is not None and self._credit and self._given < self._first + len(self._items) - 1:
+            if self._flying >= AHEAD:
+                self.hasten()
+                return
+            self._credit -= 1
+            self._give(*self._parked)
 
     def _give(self, sender: Any, call: CallRef) -> None:
-        self._parked = None
-        items = tuple(self._items[index] for index in range(min(BATCH, len(self._items))))
-        self.send(sender, Batch(call, self._first, items))
+        start = self._given + 1 - self._first
+        batch = Batch(call, self._given + 1, tuple(itertools.islice(self._items, start, start + BATCH)))
+        self._given += len(batch.items)
+        if not self.has_processes:
+            self.send(sender, batch)
+            return
+        self._flying += 1
+        self.post_letter(Letter(sender, batch, self._landed, self._landed))
+
+    def _landed(self, result: Any, letter: Any) -> None:
+        self._flying = max(0, self._flying - 1)
+        self._push()
 
 
 def _portable(message: Any) -> Any:

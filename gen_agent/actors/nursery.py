@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Mapping
+import signal
 from importlib import import_module
 from typing import Any
 
@@ -20,7 +20,7 @@ from gen_agent.actors import scripts
 from gen_agent.actors.agent import AgentActor
 from gen_agent.actors.children import CannotCreate, create_child, forget_address
 from gen_agent.actors.internal import Begin, Preload, Spawn, Spawned, SpawnFailed
-from gen_agent.actors.processes import open_descriptors
+from gen_agent.actors.processes import die_with_parent, open_descriptors
 from gen_agent.actors.shell import Shell, log_failure
 from gen_agent.backends import resolve
 from gen_agent.errors import Undecodable
@@ -28,7 +28,7 @@ from gen_agent.messages import StartAgent
 
 
 class NurseryActor(Shell):
-    """Forks agents for one supervisor."""
+    """Forks agents for one supervisor, or for its outpost on another machine."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -63,11 +63,12 @@ class NurseryActor(Shell):
             gc.collect()
             gc.freeze()
         try:
-            child = create_child(self, AgentActor, _requirements(spawn.start))
+            child = create_child(self, AgentActor)
         except CannotCreate as error:
             self.send(supervisor, SpawnFailed(spawn.token, type(error).__name__))
             return
-        begin = Begin(spawn.start, spawn.token, supervisor)
+        away = spawn.registrar is not None
+        begin = Begin(spawn.start, spawn.token, spawn.registrar if away else supervisor, away=away)
         if child.process is not None:
             self.send(supervisor, Spawned(spawn.token, child.process.pid, child.process.start_time))
             begin = attrs.evolve(
@@ -77,11 +78,6 @@ class NurseryActor(Shell):
                 keep=tuple(sorted(self._keep)),
             )
         self.send(child.address, begin)
-
-
-def _requirements(start: StartAgent) -> Mapping[str, Any] | None:
-    options = start.options
-    return None if isinstance(options, Undecodable) else options.get("requirements")
 
 
 def _import_all(preload: Preload) -> None:
@@ -94,3 +90,13 @@ def _import_classes(start: StartAgent) -> None:
     scripts.load(start.script)
     if not isinstance(start.agent, Undecodable) and not isinstance(start.backend, Undecodable):
         resolve(start.backend)
+
+
+class SupervisedNursery(NurseryActor):
+    """A nursery that does not outlive its supervisor, on a base that lets children live on as well."""
+
+    def handle(self, message: Any, sender: Any) -> None:
+        """Follow the supervisor into death before anything of a user's is loaded."""
+        if isinstance(message, Preload) and message.parent_pid is not None:
+            die_with_parent(signal.SIGKILL, message.parent_pid)
+        super().handle(message, sender)

@@ -17,13 +17,16 @@ from thespian.system.messages.status import Thespian_StatusReq
 from thespian.system.transport import asyncTransportBase
 
 from gen_agent.actors.base import BASE_NAME, GenAgentBase
+from gen_agent.actors.convention import address_of, leading_port, own_address_towards, with_leader
 from gen_agent.actors.guardian import start_guardian
+from gen_agent.actors.identity import same_named
 from gen_agent.actors.keys import read_key
 from gen_agent.actors.processes import require_linux
 from gen_agent.actors.scripts import loading
 from gen_agent.actors.stock import close_properly
+from gen_agent.actors.system_options import Kind, SystemOptions, checked_port
 from gen_agent.actors.transport import transport_class
-from gen_agent.client.protocol import VERSION_CAPABILITY
+from gen_agent.client.protocol import MACHINE_CAPABILITY, VERSION_CAPABILITY
 from gen_agent.envelopes import VERSION
 
 STOCK = "multiprocTCPBase"
@@ -35,7 +38,9 @@ REFUSED: Mapping[str, str] = {
 }
 """The bases that are refused, and why."""
 
-ANSWER_S = 10.0
+_KINDS = {BASE_NAME: Kind.OWN, STOCK: Kind.STOCK, SIMPLE: Kind.SIMPLE}
+
+ANSWER_S = 5.0
 """How long a running system has to say what it is, in seconds."""
 
 _NEEDED_TRANSMITS = 500
@@ -72,23 +77,13 @@ def check_place() -> None:
         raise RuntimeError(_GUARD)
 
 
-def open_system(
-    system: Any,
-    *,
-    admin_port: int | None,
-    bind: str,
-    key_file: str | None,
-    capabilities: Mapping[str, Any] | None,
-    log_defs: Mapping[str, Any] | None,
-) -> Opened:
+def open_system(system: Any, options: SystemOptions) -> Opened:
     """Start the system a script asked for, or take the caller's; raises `ValueError` or `TypeError` with the
     reason.
     """
     check_place()
-    own = {**(capabilities or {})}
     if isinstance(system, ActorSystem):
-        if own or admin_port is not None:
-            raise ValueError("system: a live ActorSystem has its port and capabilities already")
+        options.check_use(Kind.LIVE)
         return wrap(system)
     if not (system is None or isinstance(system, str)):
         raise TypeError(
@@ -96,20 +91,19 @@ def open_system(
         )
     name = BASE_NAME if system is None else system
     check_base(name)
-    check_start_method(own)
+    options.check_use(_KINDS[name])
+    check_start_method(options.capabilities or {})
     if name == SIMPLE:
-        return _simple(own, log_defs)
+        return _simple(options)
     require_linux()
-    if name == STOCK:
-        return _stock(own, admin_port, log_defs)
-    return _guarded(own, admin_port, bind, key_file, log_defs)
+    return _stock(options) if name == STOCK else _guarded(options)
 
 
 def check_base(name: str) -> None:
     """Raise `ValueError` for a base that is refused or unknown."""
     if name in REFUSED:
         raise ValueError(f"system: {name} is refused: {REFUSED[name]}")
-    if name not in (BASE_NAME, STOCK, SIMPLE):
+    if name not in _KINDS:
         raise ValueError(f"system: {BASE_NAME}, {STOCK} or {SIMPLE} is allowed, not {name!r}")
 
 
@@ -123,21 +117,23 @@ def check_start_method(capabilities: Mapping[str, Any]) -> None:
         )
 
 
-def _simple(capabilities: dict[str, Any], log_defs: Any) -> Opened:
+def _simple(options: SystemOptions) -> Opened:
+    capabilities = dict(options.capabilities or {})
     # Without definitions of its own this base would reconfigure the logging of the whole program.
-    system = ActorSystem(SIMPLE, capabilities, logDefs=log_defs or False, transientUnique=True)
+    system = ActorSystem(SIMPLE, capabilities, logDefs=options.log_defs or False, transientUnique=True)
     return Opened(system, True, system.shutdown, asks_agents=True)
 
 
-def _stock(capabilities: dict[str, Any], port: int | None, log_defs: Any) -> Opened:
+def _stock(options: SystemOptions) -> Opened:
     # Twenty slots for all targets together freeze an actor as soon as one recipient is busy.
     asyncTransportBase.MAX_PENDING_TRANSMITS = max(
         _NEEDED_TRANSMITS, asyncTransportBase.MAX_PENDING_TRANSMITS
     )
-    capabilities["Admin Port"] = free_port() if port is None else port
-    system = ActorSystem(STOCK, capabilities, logDefs=log_defs, transientUnique=True)
+    port = options.admin_port or free_port()
+    capabilities = {**(options.capabilities or {}), "Admin Port": port}
+    system = ActorSystem(STOCK, capabilities, logDefs=options.log_defs, transientUnique=True)
     close_properly(system._systemBase.transport)
-    return Opened(system, True, system.shutdown, True, capabilities["Admin Port"])
+    return Opened(system, True, system.shutdown, True, port)
 
 
 def free_port() -> int:
@@ -147,14 +143,18 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _guarded(
-    capabilities: dict[str, Any], port: int | None, bind: str, key_file: str | None, log_defs: Any
-) -> Opened:
+def _guarded(options: SystemOptions) -> Opened:
+    place, port = _checked_bind(options.bind), options.admin_port
+    capabilities = with_leader(options.capabilities or {}, place)
     guardian = start_guardian(
-        admin_port=port, bind=bind, key_file=key_file, capabilities=capabilities, log_defs=log_defs
+        admin_port=leading_port(capabilities, place) if port is None else port,
+        bind=place,
+        key_file=options.key_file,
+        capabilities=capabilities,
+        log_defs=options.log_defs,
     )
     try:
-        system = _join(guardian.port, bind, guardian.key)
+        system = _join(guardian.port, place, guardian.key)
     except BaseException:
         guardian.close()
         raise
@@ -169,8 +169,17 @@ def _guarded(
     return Opened(system, True, end, admin_port=guardian.port)
 
 
+def _checked_bind(bind: str) -> str:
+    if bind in ("", "0.0.0.0", "::"):
+        raise ValueError(
+            f"bind: {bind!r} is every address at once; name the one by which others are to reach this system"
+        )
+    return address_of(bind, "bind")
+
+
 def _join(port: int, host: str, key: bytes) -> ActorSystem:
-    transport = transport_class(key, bind_host=host, die_with_parent=False)
+    own = own_address_towards(host)
+    transport = transport_class(key, bind_host=own, admin_host=host, die_with_parent=False)
     base = GenAgentBase(transport, {"Admin Port": port}, start_admin=False)
     return ActorSystem(base, transientUnique=True)
 
@@ -181,28 +190,36 @@ def attach(admin_port: int, host: str, key_file: str | None) -> Opened:
     """
     check_place()
     require_linux()
-    if isinstance(admin_port, bool) or not isinstance(admin_port, int):
-        raise TypeError(f"admin_port: an int is needed, not {type(admin_port).__name__}")
-    system = _join(admin_port, host, read_key(admin_port, key_file))
+    port = checked_port(admin_port)
+    place = address_of(host, "host")
+    system = _join(port, place, read_key(port, key_file))
     try:
-        _check_version(system._systemBase, admin_port)
+        _check_system(system._systemBase, f"on port {admin_port} of {host}")
     except BaseException:
         system._systemBase.transport.close()
         raise
     return Opened(system, False, system._systemBase.transport.close, admin_port=admin_port)
 
 
-def _check_version(base: GenAgentBase, admin_port: int) -> None:
-    """Raise `RuntimeError` where the running system would take our messages for something else."""
+def _check_system(base: GenAgentBase, where: str) -> None:
+    """Raise `RuntimeError` where the running system would take our messages for something else, or our
+    processes for its own.
+    """
     status = base.ask(base.adminAddr, Thespian_StatusReq(), ANSWER_S)
     if status is None:
-        raise RuntimeError(f"the actor system on port {admin_port} does not answer within {ANSWER_S:.0f} s")
+        raise RuntimeError(f"the actor system {where} does not answer within {ANSWER_S:.0f} s")
     theirs = status.capabilities.get(VERSION_CAPABILITY)
     if theirs != VERSION:
         found = "no version" if theirs is None else f"version {theirs}"
         raise RuntimeError(
-            f"the actor system on port {admin_port} speaks {found} of gen_agent's messages, this program "
+            f"the actor system {where} speaks {found} of gen_agent's messages, this program "
             f"version {VERSION}: end that system and start it anew with this gen_agent, or use its gen_agent"
+        )
+    same_name = same_named(status.capabilities.get(MACHINE_CAPABILITY))
+    if same_name is not None:
+        raise RuntimeError(
+            f"the actor system {where} runs on another machine that is called {same_name} too: "
+            "give every machine a host name of its own"
         )
 
 

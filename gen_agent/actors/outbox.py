@@ -3,7 +3,9 @@ gone.
 
 The law: the first frame of every lane is under way or waits for a known time; a lane with nothing to send and
 no connection is forgotten. Lanes are driven by a loop, never by recursion: a dead target with thousands
-queued costs their number and nothing else. This module must not know actors.
+queued costs their number and nothing else. An answer that nobody waits for wakes nobody for some time: it is
+read when the process is awake anyway. This module must not know actors; an intent may say that it is
+`patient`.
 """
 
 from __future__ import annotations
@@ -14,8 +16,11 @@ from thespian.system.timing import currentTime
 
 from gen_agent.actors.frames import Answer, Seal
 from gen_agent.actors.lanes import REFUSALS, Done, Lane, Result, Step
-from gen_agent.actors.poller import READ, WRITE, Poller
+from gen_agent.actors.poller import READ, WRITE, Nested, Poller
 from gen_agent.actors.sockets import Key
+
+PATIENCE_S = 0.1
+"""How long the answer to a patient intent wakes nobody, in seconds."""
 
 
 class LaneFull(RuntimeError):
@@ -29,13 +34,16 @@ class Outbox:
     """
 
     def __init__(self, poller: Poller, seal: Seal, done: Done, *, max_count: int, max_bytes: int) -> None:
-        self._poller = poller
+        self._poller = Nested(poller)
         self._seal = seal
         self._done = done
         self._max_count = max_count
         self._max_bytes = max_bytes
         self._lanes: dict[Key, Lane] = {}
         self._paused: set[Lane] = set()
+        self._hasty = 0
+        self._hurried = False
+        self._quiet_until: float | None = None
         self.pending = 0
 
     def submit(self, key: Key, intent: Any) -> None:
@@ -49,8 +57,14 @@ class Outbox:
             )
         lane.push(intent)
         self.pending += 1
+        if _is_patient(intent):
+            self._quiet_until = currentTime() + PATIENCE_S
+        else:
+            self._hasty += 1
         if lane.may_send:
             self._drive(lane)
+        else:
+            self._hurried = True
 
     def _is_full(self, lane: Lane, size: int) -> bool:
         return len(lane.queue) >= self._max_count or lane.queued_bytes + size > self._max_bytes
@@ -71,6 +85,7 @@ class Outbox:
         wrote = lane.wants_write
         step = lane.send()
         if lane.sock is not None and lane.wants_write != wrote:
+            self._hurried |= lane.wants_write
             self._poller.change(lane.sock.fileno(), READ | WRITE if lane.wants_write else READ)
         return step
 
@@ -99,8 +114,11 @@ class Outbox:
         self._paused.add(lane)
 
     def _finish(self, lane: Lane, result: Result) -> None:
+        intent = lane.pop()
         self.pending -= 1
-        self._done(lane.pop(), result)
+        self._hasty -= not _is_patient(intent)
+        self._hurried &= self.pending > 0
+        self._done(intent, result)
 
     def _fail(self, lane: Lane, result: Result) -> None:
         lane.refusals = 0
@@ -131,8 +149,23 @@ class Outbox:
         if step not in (Step.DONE, Step.BLOCKED):
             self._mend(lane, step)
 
+    def hasten(self) -> None:
+        """Somebody waits for what is under way: its answers are to be read as soon as they come."""
+        self._hurried = True
+
+    def mind(self, hurry: bool) -> None:
+        """Decide whether the answers end the wait that is about to begin; with `hurry` they do."""
+        if self._quiet_until is not None and self._quiet_until <= currentTime():
+            self._quiet_until = None
+        waited_for = hurry or self._hurried or self._hasty > 0
+        self._poller.heed(waited_for or self._quiet_until is None)
+
     def run_due(self) -> None:
-        """Get on with the lanes whose pause is over; what could not be sent for too long is given up."""
+        """Read the answers that woke nobody, close what the dead have left, and get on with the lanes whose
+        pause is over; what could not be sent for too long is given up.
+        """
+        if self._lanes and not self._poller.heeded:
+            self._poller.look()
         if not self._paused:
             return
         now = currentTime()
@@ -144,8 +177,12 @@ class Outbox:
             self._drive(lane)
 
     def next_due(self) -> float | None:
-        """When the next pause is over, or None."""
-        return min((lane.resume_at for lane in self._paused if lane.resume_at is not None), default=None)
+        """When the next pause is over, or the patience with answers; None for never."""
+        quiet = None if self._poller.heeded else self._quiet_until
+        if not self._paused:
+            return quiet
+        moments = [quiet, *(lane.resume_at for lane in self._paused)]
+        return min((moment for moment in moments if moment is not None), default=None)
 
     def target_died(self, key: Key) -> None:
         """Give up everything queued for a target that is known to be dead."""
@@ -171,8 +208,12 @@ class Outbox:
         """Everything queued."""
         return [intent for lane in self._lanes.values() for intent in lane.queue]
 
+    def fileno(self) -> int:
+        """The descriptor behind which all connections are."""
+        return self._poller.fileno()
+
     def descriptors(self) -> list[int]:
-        """The descriptors in use."""
+        """The descriptors of the connections."""
         return [lane.sock.fileno() for lane in self._lanes.values() if lane.sock is not None]
 
     def close(self) -> None:
@@ -180,6 +221,7 @@ class Outbox:
         for lane in list(self._lanes.values()):
             self._disconnect(lane)
             self._fail(lane, Result.FAILED)
+        self._poller.heed(False)
         self.abandon()
 
     def abandon(self) -> None:
@@ -188,4 +230,15 @@ class Outbox:
             lane.disconnect()
         self._lanes.clear()
         self._paused.clear()
-        self.pending = 0
+        self.pending = self._hasty = 0
+        self._poller.close()
+        # Whoever made us would live until a collection otherwise, and with it what it holds.
+        self._done = _untold
+
+
+def _untold(intent: Any, result: Result) -> None:
+    """What becomes of an intent after the end is told to nobody."""
+
+
+def _is_patient(intent: Any) -> bool:
+    return getattr(intent, "patient", False) is True

@@ -9,6 +9,8 @@ everything that agent sent. This module must not know how messages travel.
 from __future__ import annotations
 
 import contextlib
+import itertools
+import sys
 import time
 from collections import deque
 from collections.abc import Callable
@@ -16,20 +18,24 @@ from typing import Any
 
 from thespian.actors import ActorExitRequest
 
+from gen_agent.actors.batches import MailboxGone
 from gen_agent.actors.identity import this_process
-from gen_agent.actors.line import Line, MailboxGone
-from gen_agent.actors.mailbox import Batch, Open, Take
+from gen_agent.actors.line import Line
+from gen_agent.actors.mailbox import Batch, Open
+from gen_agent.actors.mailboxes import MailboxAddress
+from gen_agent.actors.supply import Supply
 from gen_agent.client.protocol import SUPERVISOR, Inherit, Lookup, WhyDown
 from gen_agent.client.targets import incarnation_of
 from gen_agent.errors import AgentDown, GenAgentError, RequestNotFound
 from gen_agent.messages import Admission, Completion, Demonitor, Down, EventBatch, EventMessage, Monitor
+from gen_agent.remembered import Remembered
 from gen_agent.sealed import Sealed
 from gen_agent.values import AgentAddress, Incarnation, MonitorRef, RequestRef, is_address, mint
 
 MAILBOX_CLASS = "gen_agent.actors.mailbox.MailboxActor"
 
-ANSWER_S = 10.0
-"""How long a mailbox has to say that it is empty, in seconds."""
+REMEMBERED = 1_000
+"""How many ends are remembered that somebody waited for; of an older one it is asked again."""
 
 _OF_A_REQUEST = (Admission, EventMessage, EventBatch, Completion)
 
@@ -39,6 +45,7 @@ class Fetching:
 
     def __init__(self, line: Line) -> None:
         self._line = line
+        self._supply = Supply(line)
         self._mailbox: Any = None
         self._acked = 0
         self._box: deque[Any] = deque()
@@ -48,7 +55,7 @@ class Fetching:
         self._monitors: dict[MonitorRef, Any] = {}
         self._own: dict[MonitorRef, AgentAddress] = {}
         self._watched: set[Incarnation] = set()
-        self._ended: dict[Incarnation, tuple[str, tuple[str, ...]]] = {}
+        self._ended: Remembered[tuple[str, tuple[str, ...]]] = Remembered(REMEMBERED)
         line.on_supervisor_lost = self._supervisor_lost
         line.on_no_supervisor = self._no_supervisor
 
@@ -65,10 +72,11 @@ class Fetching:
         Raises `AgentDown` where the system is gone.
         """
         if self._mailbox is None:
-            self._mailbox = self._line.create(MAILBOX_CLASS)
-            if self._mailbox is None:
+            made = self._line.create(MAILBOX_CLASS)
+            if made is None:
                 self._no_supervisor()
                 raise AgentDown(SUPERVISOR, "registry_lost")
+            self._mailbox = MailboxAddress(made.addressDetails) if self.can_wait else made
             self._line.post(self._mailbox, Open(this_process()))
         return self._mailbox
 
@@ -87,7 +95,7 @@ class Fetching:
         self._adopt_strangers()
         wait, told = timeout is None or timeout > 0, len(self._box)
         try:
-            batch = self._line.take(self.address, Take(self._acked, wait), timeout if wait else ANSWER_S)
+            batches = self._batches(timeout if wait else 0.0)
         except MailboxGone:
             self._mailbox, self._acked = None, 0
             return False
@@ -95,7 +103,14 @@ class Fetching:
             if len(self._box) == told:
                 raise
             return True
-        return batch is not None and self._unpack(batch)
+        came = [self._unpack(batch) for batch in batches]
+        return any(came)
+
+    def _batches(self, timeout: float | None) -> list[Batch]:
+        if timeout == 0.0:
+            return self._supply.all(self.address, self._acked)
+        batch = self._supply.next(self.address, self._acked, timeout)
+        return [] if batch is None else [batch]
 
     def fetch_all(self) -> None:
         """Take everything that has reached the mailbox by now; nothing where the system is gone."""
@@ -109,6 +124,9 @@ class Fetching:
 
     def _unpack(self, batch: Batch) -> bool:
         before = self._acked
+        if batch.first > before + 1:
+            # Something before it was lost with an endpoint: it comes again, and this one as well.
+            return False
         for number, item in enumerate(batch.items, batch.first):
             if number > self._acked:
                 self._acked = number
@@ -128,9 +146,13 @@ class Fetching:
 
     def _on_down(self, down: Down) -> None:
         if down.monitor in self._own:
-            self._ended[self._own.pop(down.monitor).incarnation] = (down.reason, down.detail)
+            self._has_ended(self._own.pop(down.monitor).incarnation, down.reason, down.detail)
         elif self._monitors.pop(down.monitor, None) is not None:
             self._box.append(down)
+
+    def _has_ended(self, incarnation: Incarnation, reason: str, detail: tuple[str, ...]) -> None:
+        self._watched.discard(incarnation)
+        self._ended.add(incarnation, (sys.intern(reason), detail))
 
     # ---------------------------------------------------------------- receiving
 
@@ -139,9 +161,8 @@ class Fetching:
         end = None if timeout is None else time.monotonic() + timeout
         seen = 0
         while True:
-            for index in range(seen, len(self._box)):
-                if match(self._box[index]):
-                    message = self._box[index]
+            for index, message in enumerate(itertools.islice(self._box, seen, None), seen):
+                if match(message):
                     del self._box[index]
                     self._given_out(message)
                     return message
@@ -162,9 +183,17 @@ class Fetching:
 class Pickup(Fetching):
     """What a script waits for in its mailbox: completions, streams, ends of agents."""
 
+    def is_mine(self, recipient: Any) -> bool:
+        """Whether that recipient is this script; None is."""
+        return recipient is None or (self._mailbox is not None and recipient == self._mailbox)
+
     def expect(self, ref: RequestRef, agent: Any) -> None:
         """This script is the recipient of that request's completion."""
         self._open[ref] = agent
+
+    def forget(self, ref: RequestRef) -> None:
+        """Nobody will ask for that completion."""
+        self._open.pop(ref, None)
 
     def completion(self, ref: RequestRef, timeout: float | None) -> Completion | None:
         """The completion of a request, taken out; None if it does not come within `timeout`.
@@ -215,7 +244,9 @@ class Pickup(Fetching):
 
     def watch(self, agent: Any) -> None:
         """Learn of an agent's end, after everything it sent to this script. Nothing for a plain address."""
-        if not isinstance(agent, AgentAddress) or agent.incarnation in self._watched:
+        if not isinstance(agent, AgentAddress):
+            return
+        if agent.incarnation in self._watched or agent.incarnation in self._ended:
             return
         monitor = Monitor(agent, mint.monitor(), self.address)
         self._own[monitor.ref] = agent
@@ -224,8 +255,10 @@ class Pickup(Fetching):
 
     def raise_if_ended(self, agent: Any) -> None:
         """Raise `AgentDown` if that agent's end has been learned."""
-        if isinstance(agent, AgentAddress) and agent.incarnation in self._ended:
-            reason, detail = self._ended[agent.incarnation]
+        self.watch(agent)
+        ended = self._ended.get(agent.incarnation) if isinstance(agent, AgentAddress) else None
+        if ended is not None:
+            reason, detail = ended
             if reason == "noproc":
                 reason, detail = self._line.ask_supervisor(WhyDown(agent.incarnation))
             raise AgentDown(agent, reason, tuple(detail))
@@ -259,7 +292,8 @@ class Pickup(Fetching):
         # The whole system ends: the monitors are ours to answer.
         asked = [agent for agent in self._open.values() if isinstance(agent, AgentAddress)]
         for agent in (*self._own.values(), *asked):
-            self._ended.setdefault(agent.incarnation, ("registry_lost", ()))
+            if agent.incarnation not in self._ended:
+                self._has_ended(agent.incarnation, "registry_lost", ())
         self._own.clear()
         for ref, target in self._monitors.items():
             known = isinstance(target, AgentAddress)

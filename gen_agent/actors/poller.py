@@ -45,7 +45,9 @@ class Poller:
 
     def wait(self, timeout_s: float) -> list[int]:
         """The descriptors ready within `timeout_s`; the only call here that may be made without the lock."""
-        return [descriptor for descriptor, _ in self._epoll.poll(min(max(timeout_s, 0.0), LONGEST_WAIT_S))]
+        if not 0.0 <= timeout_s <= LONGEST_WAIT_S:
+            timeout_s = 0.0 if timeout_s < 0.0 else LONGEST_WAIT_S
+        return [descriptor for descriptor, _ in self._epoll.poll(timeout_s)]
 
     def dispatch(self, ready: Iterable[int]) -> None:
         """Make the calls for descriptors that `wait` found ready.
@@ -61,6 +63,30 @@ class Poller:
         """Close the epoll; the registered descriptors stay open, and another process' copy stays as it is."""
         self._calls.clear()
         self._epoll.close()
+
+
+class Nested(Poller):
+    """A poller behind another one, which need not heed it all the time."""
+
+    def __init__(self, outer: Poller) -> None:
+        super().__init__()
+        self._outer = outer
+        self.heeded = False
+        self.heed(True)
+
+    def heed(self, heeded: bool) -> None:
+        """Have the outer poller's wait ended by what is ready in here, or not."""
+        if heeded == self.heeded:
+            return
+        self.heeded = heeded
+        if heeded:
+            self._outer.add(self.fileno(), READ, self.look)
+        else:
+            self._outer.remove(self.fileno())
+
+    def look(self) -> None:
+        """Make the calls for what is ready now."""
+        self.dispatch(self.wait(0.0))
 
 
 class Watches:

@@ -16,6 +16,7 @@ from thespian.system.systemBase import BaseContext, ExternalOpsToActors, Transmi
 from thespian.system.timing import toTimeDeltaOrNone
 from thespian.system.transport import ReceiveEnvelope, SendStatus, Thespian__Run_Terminated, TransmitIntent
 
+from gen_agent.actors.letters import Letter
 from gen_agent.actors.runloop import deadline, remaining
 
 TELL_S = 60.0
@@ -51,10 +52,9 @@ class Posting(ExternalOpsToActors):
 
     def _tx_to_actor(self, actorAddress: ActorAddress, message: Any, *, awaited: bool = True) -> Track:
         track = Track(self.transport, self.adminAddr, awaited=awaited)
-        intent = TransmitIntent(
-            actorAddress, message, onSuccess=track.transmit_taken, onError=track.transmit_failed
-        )
-        self.transport.scheduleTransmit(None, intent)
+        # Whoever waits for the target to take it says so by transmitting only.
+        letter = Letter(actorAddress, message, onSuccess=track.transmit_taken, onError=track.transmit_failed)
+        self.transport.scheduleTransmit(None, letter)
         return track
 
     def post(self, address: ActorAddress, message: Any) -> None:
@@ -65,7 +65,8 @@ class Posting(ExternalOpsToActors):
         raises; nothing is sent then. A message to a dead target goes to the dead letters, silently.
         """
         self._tx_to_actor(address, message, awaited=False)
-        self._run_transport(_NOW, txonly=True)
+        if self.transport.behind:
+            self._run_transport(_NOW, txonly=True)
 
     def flush(self, timeout_s: float | None = None) -> bool:
         """Wait until everything sent so far was taken or given up; whether that was so within `timeout_s`."""

@@ -171,6 +171,12 @@ def children(pid: int) -> tuple[ProcessId, ...]:
     return tuple(found)
 
 
+def parent_of(pid: int) -> int:
+    """The pid of a process' parent; 0 for one that has none here, or is gone."""
+    stat = _stat(pid)
+    return 0 if stat is None else stat.ppid
+
+
 def descendants(pid: int) -> tuple[ProcessId, ...]:
     """All that run below `pid`, parents first, without `pid` and without zombies.
 

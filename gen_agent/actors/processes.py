@@ -31,6 +31,7 @@ from gen_agent.actors.process_tree import (
     children,
     descendants,
     has_title,
+    parent_of,
     runs_another_program,
 )
 
@@ -48,6 +49,7 @@ __all__ = [
     "kill_tree",
     "open_descriptors",
     "other_children",
+    "parent_of",
     "raise_descriptor_limit",
     "require_linux",
     "reset_signals",

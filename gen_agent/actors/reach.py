@@ -15,12 +15,14 @@ from typing import Any
 from thespian.actors import ActorSystemException
 
 from gen_agent.actors.endpoint import WOKEN, Endpoint
+from gen_agent.actors.far import FarSupervisor
 from gen_agent.actors.identity import local_process
 from gen_agent.actors.processes import ProcessId
 from gen_agent.actors.watching import Watcher
 from gen_agent.client.protocol import SUPERVISOR, SUPERVISOR_CLASS, Hello
 from gen_agent.envelopes import Call
 from gen_agent.messages import Reply
+from gen_agent.remembered import Remembered
 from gen_agent.values import AgentAddress, CallRef, Incarnation
 
 SUPERVISOR_S = 10.0
@@ -45,11 +47,13 @@ class Reach:
         self._retired: list[Endpoint] = []
         self._watcher = Watcher()
         self._watched: OrderedDict[Incarnation, None] = OrderedDict()
-        self._dead: OrderedDict[Incarnation, None] = OrderedDict()
+        self._dead: Remembered[None] = Remembered(_REMEMBERED)
         self._suspects: deque[Incarnation] = deque()
         self._failed: list[CallRef] = []
         self._supervisor: Any = None
         self._supervisor_process: ProcessId | None = None
+        self._far: FarSupervisor | None = None
+        self._lost_reason = "registry_lost"
 
     # ---------------------------------------------------------------- for the line
 
@@ -66,6 +70,9 @@ class Reach:
         raise NotImplementedError
 
     def _is_asked_about(self, incarnation: Incarnation) -> bool:
+        raise NotImplementedError
+
+    def _watch_afar(self, address: AgentAddress) -> None:
         raise NotImplementedError
 
     # ---------------------------------------------------------------- the endpoint
@@ -94,10 +101,25 @@ class Reach:
     def _read(self, seconds: float) -> Any:
         """The next message, `WOKEN`, or None; deaths are noted, what is a message is the caller's to
         route."""
-        message = self._guarded(lambda: self.endpoint.receive(seconds, self._watcher.fileno()))
+        now = time.monotonic()
+        if self._far is not None and not self._far.seconds(now) and not self._beat(self._far, now):
+            return WOKEN
+        most = seconds if self._far is None else min(seconds, self._far.seconds(now))
+        message = self._guarded(lambda: self.endpoint.receive(most, self._watcher.fileno()))
         if message is WOKEN:
             self._on_deaths()
-        return message
+        elif self._far is not None and self._far.answered(message):
+            return WOKEN
+        return WOKEN if message is None and most < seconds else message
+
+    def _beat(self, far: FarSupervisor, now: float) -> bool:
+        hello = far.beat(now)
+        if hello is not None:
+            self.post(self._supervisor, hello)
+            return True
+        self._lost_reason = "unreachable"
+        self._lose_supervisor()
+        return False
 
     def _failures(self) -> list[CallRef]:
         """What could not be delivered, until somebody empties it."""
@@ -108,6 +130,8 @@ class Reach:
         """Have a top-level actor made; None where the system is gone."""
 
         def make() -> Any:
+            if self._lost_reason == "unreachable" and not self.endpoint.answers():
+                return None
             try:
                 return self.endpoint.create(actor, global_name)
             except ActorSystemException:
@@ -136,7 +160,7 @@ class Reach:
                 return None
             who = self._greet(address)
             if who is not None and self._is_there(who):
-                self._supervisor = address
+                self._supervisor, self._lost_reason = address, "registry_lost"
         return self._supervisor
 
     def _greet(self, address: Any) -> Any:
@@ -169,12 +193,13 @@ class Reach:
 
     def _is_there(self, who: Any) -> bool:
         process = self._supervisor_process = local_process(who) if who.pid else None
+        self._far = FarSupervisor(time.monotonic()) if who.pid and process is None else None
         self._watcher.remove(_SUPERVISOR_KEY)
         return process is None or self._watcher.add_process(process, _SUPERVISOR_KEY)
 
     def _lose_supervisor(self) -> None:
         self._watcher.remove(_SUPERVISOR_KEY)
-        self._supervisor = self._supervisor_process = None
+        self._supervisor = self._supervisor_process = self._far = None
         self._supervisor_gone()
 
     def tell_supervisor(self, message: Call) -> None:
@@ -183,6 +208,10 @@ class Reach:
             self.post(self._supervisor, message)
 
     # ---------------------------------------------------------------- deaths
+
+    def known_dead(self, incarnation: Incarnation) -> bool:
+        """Whether that agent has been found to be dead, or not to be reached."""
+        return incarnation in self._dead
 
     def _alive(self, address: AgentAddress) -> bool:
         if not self.endpoint.has_processes or address.incarnation in self._dead:
@@ -199,7 +228,11 @@ class Reach:
         ):
             return
         process: ProcessId | None = local_process(incarnation)
+        if process is None and incarnation not in self._dead:
+            self._watch_afar(address)
+            return
         if process is None:
+            self._suspects.append(incarnation)
             return
         if len(self._watched) >= _WATCHED:
             self._unwatch_idle()
@@ -224,6 +257,4 @@ class Reach:
 
     def _remember_dead(self, incarnation: Incarnation) -> None:
         if self.endpoint.has_processes:
-            self._dead[incarnation] = None
-            if len(self._dead) > _REMEMBERED:
-                self._dead.popitem(last=False)
+            self._dead.add(incarnation, None)

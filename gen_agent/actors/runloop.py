@@ -34,6 +34,8 @@ from gen_agent.actors.wakeups import Wakeups
 
 Handler = Callable[[Any], Any]
 
+_BACKLOG = 16
+
 
 def deadline(duration: timedelta | float | None) -> float | None:
     """The moment `duration` from now on the transport's clock; None stays None."""
@@ -65,6 +67,8 @@ class RunLoop:
         self._arrived: deque[Any] = deque()
         self._finished: deque[tuple[Any, Any]] = deque()
         self._watch_message: Any = None
+        self._attended: dict[int, Callable[[], None]] = {}
+        self._calls: deque[Callable[[], None]] = deque()
         self._abort_drains: bool | None = None
         self._runner: int | None = None
         self._child_died = self._exit_asked = False
@@ -101,7 +105,7 @@ class RunLoop:
                 return Thespian__Run_Expired()
             if self._leaving():
                 break
-            now = bool(self._arrived or self._finished)
+            now = self._arrived or self._finished or self._calls
             self._wait(0.0 if now else self._patience(until, self._wakeups.next_due()))
             waited = True
         return Thespian__Run_Terminated()
@@ -117,7 +121,7 @@ class RunLoop:
                     return pending
                 if waited and until is not None and until <= currentTime():
                     return Thespian__Run_Expired()
-                self._wait(0.0 if self._finished else self._patience(until))
+                self._wait(0.0 if self._finished else self._patience(until, hurry=True))
                 waited = True
         return Thespian__Run_Terminated()
 
@@ -136,6 +140,8 @@ class RunLoop:
                 ReceiveEnvelope(self.myAddress, WakeupMessage(wakeup.period, wakeup.payload))
             )
         # Only what is there now: a handler that keeps sending to itself must not keep the sockets waiting.
+        for _ in range(len(self._calls)):
+            self._calls.popleft()()
         for _ in range(len(self._arrived)):
             envelope = self._arrived.popleft()
             if envelope is self._watch_message:
@@ -152,11 +158,12 @@ class RunLoop:
             intent, status = self._finished.popleft()
             intent.tx_done(status)
 
-    def _patience(self, *moments: float | None) -> float:
+    def _patience(self, *moments: float | None, hurry: bool = False) -> float:
         with self._lock:
+            self._outbox.mind(hurry or self._abort_drains is not None)
             moments = (*moments, self._outbox.next_due(), self._inbox.next_due())
         known = [moment for moment in moments if moment is not None]
-        return max(0.0, min(known) - currentTime()) if known else LONGEST_WAIT_S
+        return min(known) - currentTime() if known else LONGEST_WAIT_S
 
     def _wait(self, timeout_s: float) -> None:
         ready = self._poller.wait(timeout_s)
@@ -183,19 +190,43 @@ class RunLoop:
     @contextlib.contextmanager
     def _not_watching(self) -> Iterator[None]:
         # Nobody takes what a watched descriptor holds meanwhile: it would end every wait at once.
-        if not self._watched.any:
-            yield
-            return
-        self._poller.remove(self._watched.fileno())
+        aside = dict(self._attended)
+        if self._watched.any:
+            aside[self._watched.fileno()] = self._see_watched
+        for descriptor in aside:
+            self._poller.remove(descriptor)
         try:
             yield
         finally:
             if not self._closed:
-                self._poller.add(self._watched.fileno(), READ, self._see_watched)
+                for descriptor, call in aside.items():
+                    self._poller.add(descriptor, READ, call)
+
+    @property
+    def behind(self) -> bool:
+        """Whether it is time to make a pass, for somebody who sends a lot and receives nothing."""
+        return bool(self._finished) or self._outbox.pending >= _BACKLOG
 
     def set_watch(self, watchlist: Iterable[object]) -> None:
         """Have a `WatchMessage` come when one of these descriptors is readable, until the next call."""
         self._watched.set(watchlist)
+
+    def attend(self, descriptor: int, call: Callable[[], None]) -> None:
+        """Have `call` made between two messages whenever `descriptor` is readable, until `leave_alone`.
+
+        For an actor, whose loop never ends: cheaper than `set_watch`, which costs a message each time.
+        """
+        self._attended[descriptor] = lambda: self._calls.append(call)
+        self._poller.add(descriptor, READ, self._attended[descriptor])
+
+    def call_soon(self, call: Callable[[], None]) -> None:
+        """Have `call` made in the next round, after what arrives until then was read; for an actor's loop."""
+        self._calls.append(call)
+
+    def leave_alone(self, descriptor: int) -> None:
+        """Attend to that descriptor no more; one that is not attended to is no error."""
+        if self._attended.pop(descriptor, None) is not None:
+            self._poller.remove(descriptor)
 
     def addWakeup(self, timePeriod: timedelta, payload: Any) -> None:
         """Have a `WakeupMessage` come after `timePeriod`, however long; from any thread."""
@@ -208,6 +239,12 @@ class RunLoop:
         self._exit_asked |= signal_shutdown
         self._child_died |= check_children
         self._bell.ring()
+
+    def hasten(self) -> None:
+        """Somebody waits for what is under way, patient or not: have its answers end the next wait."""
+        with self._lock:
+            self._outbox.hasten()
+        self._call_runner()
 
     def abort_run(self, drain: bool = False) -> None:
         """End the current `run`, with `drain` after everything queued has left."""

@@ -12,7 +12,7 @@ from gen_agent.client.protocol import Abandon, ListNames, Lookup, StopUnder
 from gen_agent.client.targets import checked_address, checked_target, checked_timeout
 from gen_agent.errors import AgentDown, CallTimeout, SelfStop
 from gen_agent.messages import StartAgent
-from gen_agent.options import ChildSpec
+from gen_agent.options import ChildSpec, checked_spec
 from gen_agent.values import AgentAddress, MonitorRef, Name, checked_name, name_key
 
 ABANDON_S = 10.0
@@ -43,6 +43,7 @@ class Lives(ScriptSide):
 
     def start_child(self, spec: ChildSpec, timeout: float | None = 30.0) -> AgentAddress:
         """Start what a spec describes, honouring its `restart` (C013); otherwise as `start_agent`."""
+        checked_spec(spec)
         seconds = checked_timeout(timeout)
         start = StartAgent(
             spec.agent,
@@ -80,7 +81,7 @@ class Lives(ScriptSide):
         supervisor; the wrong one is `AgentNotFound`, and the agent lives on. Raises `SelfStop` inside a
         callback of that agent.
         """
-        checked_target(target)
+        target = checked_target(target)
         if supervisor is not None:
             checked_address(supervisor)
         seconds = checked_timeout(timeout)
@@ -102,7 +103,7 @@ class Lives(ScriptSide):
 
         The monitor is in effect when this returns.
         """
-        checked_target(target)
+        target = checked_target(target)
         with self._guard:
             return self._pickup.monitor(target)
 

@@ -62,7 +62,7 @@ class Mail(ScriptSide):
 
         Raises `AgentNotFound`; what the request ends with comes out of the iteration, after the last event.
         """
-        checked_target(target)
+        target = checked_target(target)
         seconds = checked_timeout(timeout)
         Tell(prompt)
         with self._guard:
@@ -70,7 +70,7 @@ class Mail(ScriptSide):
             mailbox = self._pickup.address
             message = Submit(prompt, mailbox, stream_to=mailbox, stream_batch=True)
             self._pickup.watch(agent)
-            stream = Stream(self._pickup, self._guard, agent, message.ref, seconds, self._take_back)
+            stream = Stream(self._pickup, self._guard, target, agent, message.ref, seconds, self._take_back)
             self._line.cast(agent, message)
             return stream
 

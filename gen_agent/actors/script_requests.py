@@ -79,18 +79,21 @@ class Prompts(ScriptSide):
         `stream_to` gets its events, one by one or in batches. Raises `Overloaded`, `Draining`, `Halted`; then
         no completion follows.
         """
-        checked_target(target)
+        target = checked_target(target)
         seconds = checked_timeout(timeout)
         message = Tell(
             prompt, recipient=recipient, on_halt=on_halt, stream_to=stream_to, stream_batch=stream_batch
         )
         with self._guard:
-            if recipient is None:
+            mine = self._pickup.is_mine(recipient)
+            if mine:
                 message = attrs.evolve(message, recipient=self._pickup.address)
                 self._pickup.expect(message.ref, target if is_address(target) else None)
             settled = self._line.settle(target, message, seconds)
-            if recipient is None:
+            if mine and settled.reply.error is None:
                 self._pickup.expect(message.ref, settled.address)
+            elif mine:
+                self._pickup.forget(message.ref)  # nobody learns the ref, so nobody asks for it
             return settled.reply.result()  # type: ignore[no-any-return]
 
     def submit_with_completion(
@@ -111,7 +114,7 @@ class Prompts(ScriptSide):
         checked_address(address)
         Tell(prompt, recipient=recipient, on_halt=on_halt, stream_to=stream_to, stream_batch=stream_batch)
         with self._guard:
-            mine = recipient is None
+            mine = self._pickup.is_mine(recipient)
             message = Submit(
                 prompt,
                 self._pickup.address if mine else recipient,
@@ -170,7 +173,7 @@ class Requests(Prompts):
         `Unpicklable`.
         """
         message = Notify(event)
-        checked_target(target)
+        target = checked_target(target)
         with self._guard:
             if is_address(target) and not self._is_alive(target):
                 return "not_alive"
@@ -183,7 +186,7 @@ class Requests(Prompts):
         if not self._line.endpoint.has_processes:
             return bool(self._line.ask_supervisor(IsAlive(address.incarnation)))
         process = local_process(address.incarnation)
-        return process is None or process.alive()
+        return not self._line.known_dead(address.incarnation) if process is None else process.alive()
 
     def notify_ack(self, target: Any, event: object, timeout: float | None = None) -> None:
         """Send an event and wait until it is handled or retained (C059, C155); raises `Overloaded`,

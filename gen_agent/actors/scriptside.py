@@ -24,13 +24,13 @@ class ScriptSide:
         self._pickup = Pickup(self._line)
 
     def _call(self, target: Any, message: Call, timeout: float | None) -> Any:
-        checked_target(target)
+        target = checked_target(target)
         seconds = checked_timeout(timeout)
         with self._guard:
             return self._line.call(target, message, seconds)
 
     def _cast(self, target: Any, message: Cast) -> None:
-        checked_target(target)
+        target = checked_target(target)
         with self._guard:
             self._line.cast(target, message)
 

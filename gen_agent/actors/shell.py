@@ -20,6 +20,7 @@ from thespian.actors import Actor, ThespianWatch, WakeupMessage, WatchMessage
 
 from gen_agent.actors.deadlines import Deadlines
 from gen_agent.actors.internal import Again
+from gen_agent.actors.letters import Letter
 from gen_agent.actors.room import with_room
 from gen_agent.actors.timer import KernelTimer
 from gen_agent.actors.watching import Ready, Watcher
@@ -61,12 +62,12 @@ class Shell(Actor):
 
     # ---------------------------------------------------------------- what a base can do
 
-    @property
+    @functools.cached_property
     def has_processes(self) -> bool:
         """Whether actors of this base are processes, and descriptors can be watched."""
         return hasattr(getattr(self._myRef, "transport", None), "set_watch")
 
-    @property
+    @functools.cached_property
     def sends_at_once(self) -> bool:
         """Whether what is sent leaves at once; on Thespian's own transports it does so after the message."""
         return not self.has_processes or hasattr(self._myRef.transport, "seal")
@@ -76,6 +77,8 @@ class Shell(Actor):
         """What this actor watches; made when first needed."""
         if self._watcher is None:
             self._watcher = Watcher()
+            if self._is_attended:
+                self._myRef.transport.attend(self._watcher.fileno(), self._look)
         return self._watcher
 
     def set_deadline(self, key: Hashable, seconds: float) -> None:
@@ -90,7 +93,27 @@ class Shell(Actor):
         """Do `call` once the sends of the message being handled have left, before or after other messages."""
         self._put_off.append(call)
         if len(self._put_off) == 1:
+            self._come_back()
+
+    def _come_back(self) -> None:
+        if self._is_attended:
+            self._myRef.transport.call_soon(lambda: self._between_messages(self._do_put_off))
+        else:
             Actor.send(self, self.myAddress, Again())
+
+    # ---------------------------------------------------------------- sending, where there are processes
+
+    def post_letter(self, letter: Letter) -> None:
+        """Send a letter; its callbacks tell what became of it."""
+        # Thespian's throttle, which puts an actor to sleep, is for its own transports.
+        manager = self._myRef
+        send = manager._send_intent_to_transport if self.sends_at_once else manager._send_intent
+        send(letter)
+
+    def hasten(self) -> None:
+        """More waits behind a letter: it is to be known at once when that has arrived."""
+        if self.has_processes and self.sends_at_once:
+            self._myRef.transport.hasten()
 
     # ---------------------------------------------------------------- the loop
 
@@ -123,6 +146,30 @@ class Shell(Actor):
                 self._on_watch()
         self._run_due()
 
+    @functools.cached_property
+    def _is_attended(self) -> bool:
+        # Thespian's watch has to be set anew with every message, and comes as one.
+        return hasattr(getattr(self._myRef, "transport", None), "attend")
+
+    def _look(self) -> None:
+        """What our own transport calls when something watched is ready."""
+        if getattr(self._myRef, "_exiting", False):
+            # Nothing is handled any more, and what is ready would end every wait at once.
+            self._myRef.transport.leave_alone(self.watcher.fileno())
+            return
+        self._between_messages(self._on_watch)
+
+    def _between_messages(self, call: Callable[[], None]) -> None:
+        """What `receiveMessage` is for a message, for what our own transport calls by itself."""
+        if getattr(self._myRef, "_exiting", False):
+            return
+        try:
+            call()
+            self._run_due()
+        except Exception as error:
+            self._report(error)
+        self._watch()
+
     def _on_watch(self) -> None:
         for ready in self.watcher.ready():
             if ready.key == _TIMER:
@@ -135,7 +182,7 @@ class Shell(Actor):
         for _ in range(len(self._put_off)):
             self._guarded(lambda _: self._put_off.popleft()(), None)
         if self._put_off:
-            Actor.send(self, self.myAddress, Again())
+            self._come_back()
 
     def _run_due(self) -> None:
         now = time.monotonic()
@@ -159,7 +206,7 @@ class Shell(Actor):
     def _watch(self) -> ThespianWatch | None:
         try:
             self._arm()
-            if self.has_processes and self._watcher:
+            if self._watcher and self.has_processes and not self._is_attended:
                 return ThespianWatch([self._watcher.fileno()])
         except Exception as error:
             self._report(error)

@@ -7,12 +7,17 @@ actors.
 from __future__ import annotations
 
 import contextlib
+import errno
+import select
 import socket
 
 Key = tuple[str, int]
 """Host and port a process listens on: its address, and the name of the lane to it."""
 
 LISTEN_DEPTH = 1024
+
+ANSWER_S = 0.02
+"""How long the kernel may take to say that nobody listens on a port of this machine, in seconds."""
 
 _KEEPALIVE = ((socket.TCP_KEEPIDLE, 30), (socket.TCP_KEEPINTVL, 10), (socket.TCP_KEEPCNT, 3))
 
@@ -53,6 +58,21 @@ def connection(key: Key) -> socket.socket:
         sock.close()
         raise
     return sock
+
+
+def refused(key: Key) -> bool:
+    """Whether nobody listens at `key`; False where that is not known within `ANSWER_S`."""
+    try:
+        sock = connection(key)
+    except ConnectionRefusedError:
+        return True
+    except OSError:
+        return False  # nothing can be said without a way or a descriptor
+    with sock:
+        answer = select.poll()
+        answer.register(sock, select.POLLOUT)
+        answer.poll(ANSWER_S * 1000)
+        return sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == errno.ECONNREFUSED
 
 
 def tune(sock: socket.socket, host: str) -> None:

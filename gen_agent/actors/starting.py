@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from gen_agent.actors.absence import is_gone
 from gen_agent.actors.boot import Parts, load_parts
 from gen_agent.actors.children import CannotCreate
 from gen_agent.actors.context import AgentContext
@@ -48,6 +49,7 @@ class Starting:
         self.registrar: Any = begin.registrar
         self.registration: CallRef | None = None
         self.keep = begin.keep
+        self.away = begin.away
         self.parts: Parts | None = None
         self.seed: Seed | None = None
         self._hooks: Hooks | None = None
@@ -83,9 +85,8 @@ class Starting:
     def _assemble(self, parts: Parts) -> None:
         actor, options = self._actor, parts.options
         household = Household() if actor.has_processes else None
-        courier = Courier(
-            actor.transmit, self.address.name, self.address.incarnation, options.max_relay_events
-        )
+        who, limit = self.address, options.max_relay_events
+        courier = Courier(actor.transmit, who.name, who.incarnation, limit, actor.hasten, is_gone)
         life = Life(actor, self.address, courier, household)
         self._hooks = life.hooks(parts.agent)
         reporter = Reporter(self.address.name, parts.module, options.telemetry_to, life.send)

@@ -1,4 +1,4 @@
-"""What a script has to mend on Thespian's stock TCP transport, in its own process only.
+"""What scripts and workers have to mend on Thespian's stock TCP transport, each in its own process only.
 
 The law: nothing of Thespian is changed but objects this process made. This module must not know agents.
 """
@@ -6,7 +6,14 @@ The law: nothing of Thespian is changed but objects this process made. This modu
 from __future__ import annotations
 
 import functools
+import threading
+from datetime import timedelta
 from typing import Any
+
+from thespian.system.transport import TransmitOnly
+
+_LEAVING = timedelta(seconds=0.5)
+"""How long a worker waits at most for one message to arrive: it may have been killed by the next moment."""
 
 
 def close_properly(transport: Any) -> None:
@@ -35,7 +42,7 @@ def _close(transport: Any) -> None:
         if sock is not None:
             sock.close()
     # Calling itself by way of these would keep it alive until the collector comes.
-    for name in ("close", "external_transport_clone"):
+    for name in ("close", "external_transport_clone", "_next_XMIT_1", "_finishIntent"):
         vars(transport).pop(name, None)
 
 
@@ -44,3 +51,22 @@ def release(transport: Any) -> None:
     if not hasattr(transport, "seal"):
         transport._aTB_processing = False
         transport._aTB_sending = False
+
+
+def send_without_loop(transport: Any) -> None:
+    """Have everything arrive that is sent from now on, log lines above all, in a process that never returns
+    to Thespian's loop.
+
+    Nothing is done to a transport that sends at once by itself.
+    """
+    if hasattr(transport, "seal"):
+        return
+    schedule, alone = transport.scheduleTransmit, threading.RLock()
+
+    def send(book: Any, intent: Any, *more: Any, **options: Any) -> None:
+        # The loop is for one thread at a time, and a backend may log from any.
+        with alone:
+            schedule(book, intent, *more, **options)
+            transport.run(TransmitOnly, _LEAVING)
+
+    transport.scheduleTransmit = send

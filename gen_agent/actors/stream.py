@@ -37,6 +37,7 @@ class Stream(Iterator[Event]):
         self,
         pickup: Pickup,
         guard: OneThread,
+        target: Any,
         agent: Any,
         ref: RequestRef,
         timeout: float | None,
@@ -46,12 +47,15 @@ class Stream(Iterator[Event]):
         self.dropped_events = 0
         self._pickup = pickup
         self._guard = guard
+        self._target = target
         self._agent = agent
         self._timeout = timeout
         self._end = None if timeout is None else time.monotonic() + timeout
         self._take_back = take_back
         self._queue = pickup.open_queue(ref)
         self._events: deque[Event] = deque()
+        self._admitted = False
+        self._last: Response | GenAgentError | None = None
         self._outcome: Response | GenAgentError | None = None
 
     @property
@@ -87,13 +91,13 @@ class Stream(Iterator[Event]):
         try:
             self._pickup.raise_if_ended(self._agent)
         except AgentDown as down:
-            self._finish(down)
+            self._finish(self._last or AgentDown(self._target, down.reason, down.detail))
             return
         left = None if self._end is None else self._end - time.monotonic()
         if left is not None and left <= 0:
-            raise CallTimeout(self._agent, self._timeout)
+            raise CallTimeout(self._target, self._timeout)
         if not self._pickup.fetch(left) and not self._pickup.can_wait:
-            raise CallTimeout(self._agent, self._timeout)
+            raise CallTimeout(self._target, self._timeout)
 
     def _read(self) -> None:
         while self._queue:
@@ -103,10 +107,12 @@ class Stream(Iterator[Event]):
             elif isinstance(message, EventMessage):
                 self._events.append(message.event)
             elif isinstance(message, Completion):
-                self.dropped_events = message.dropped_events
-                self._finish(message.outcome)
-            elif isinstance(message, Admission) and message.error is not None:
-                self._finish(message.error)
+                self.dropped_events, self._last = message.dropped_events, message.outcome
+            elif isinstance(message, Admission):
+                self._admitted, self._last = True, message.error or self._last
+        # A turn that never started is completed before it is admitted (C201): both are this stream's to take.
+        if self._admitted and self._last is not None:
+            self._finish(self._last)
 
     def _finish(self, outcome: Response | GenAgentError) -> None:
         if self._outcome is None:
@@ -125,7 +131,7 @@ class Stream(Iterator[Event]):
             self._pickup.fetch_all()
             self._read()
             if self._outcome is None:
-                self._outcome = error
+                self._outcome = self._last or error
                 self._pickup.close_queue(self.ref, ended=False)
         self._events.clear()
 

@@ -10,23 +10,30 @@ and the next one that a client makes knows none of them, but tells their ends to
 from __future__ import annotations
 
 import os
-import signal
-import time
 from collections.abc import Callable
 from typing import Any
 
 from thespian.actors import Actor, ActorExitRequest, ChildActorExited
 
+from gen_agent.actors.abroad import Abroad
 from gen_agent.actors.agent import AgentActor
 from gen_agent.actors.births import Births
-from gen_agent.actors.children import Child, create_child
+from gen_agent.actors.children import forget_address
 from gen_agent.actors.ends import Ends
 from gen_agent.actors.identity import host, this_process
-from gen_agent.actors.internal import AgentFailed, AgentUp, Ending, Preload, Register, Spawned, SpawnFailed
+from gen_agent.actors.internal import (
+    AgentFailed,
+    AgentUp,
+    Ending,
+    Register,
+    Spawned,
+    SpawnFailed,
+)
 from gen_agent.actors.mailbox import MailboxActor
-from gen_agent.actors.nursery import NurseryActor
-from gen_agent.actors.processes import ProcessId, die_with_parent, kill_tree
-from gen_agent.actors.shell import Shell
+from gen_agent.actors.nursery import SupervisedNursery
+from gen_agent.actors.outpost import OutpostActor
+from gen_agent.actors.outposts import OUTPOST
+from gen_agent.actors.processes import ProcessId
 from gen_agent.actors.watching import Ready
 from gen_agent.client.protocol import (
     Abandon,
@@ -42,8 +49,8 @@ from gen_agent.client.protocol import (
 from gen_agent.client.targets import actor_of
 from gen_agent.core.directory import Directory, Entry
 from gen_agent.envelopes import VERSION, Call, Envelope
-from gen_agent.errors import AgentDown, AgentNotFound, AlreadyStarted, GenAgentError, UnknownRequest
-from gen_agent.messages import Demonitor, Monitor, Reply, StartAgent, StopAgent
+from gen_agent.errors import AgentDown, AgentNotFound, AlreadyStarted, UnknownRequest
+from gen_agent.messages import Demonitor, Monitor, StartAgent, StopAgent
 from gen_agent.soundness import is_sound, sound_call
 from gen_agent.values import Caller, CallRef, is_address
 
@@ -55,79 +62,21 @@ PRELOADED = (MailboxActor,)
 """What whoever forks actors has imported with this module, so that no actor has to."""
 
 
-class SupervisedNursery(NurseryActor):
-    """A nursery that does not outlive its supervisor, on a base that lets children live on as well."""
-
-    def handle(self, message: Any, sender: Any) -> None:
-        """Follow the supervisor into death before anything of a user's is loaded."""
-        if isinstance(message, Preload) and message.parent_pid is not None:
-            die_with_parent(signal.SIGKILL, message.parent_pid)
-        super().handle(message, sender)
-
-
-class SupervisorHost(Shell):
-    """What births and ends need of the actor they live in."""
-
-    _births: Births
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._processes: dict[int, ProcessId] = {}
-
-    def answer(self, to: Any, call: CallRef, value: Any = None, error: GenAgentError | None = None) -> None:
-        """Reply to a call."""
-        self.send(to, Reply(call, value, error))
-
-    def create(self, actor: type[Actor]) -> Child:
-        """Create a child actor; raises `CannotCreate`."""
-        return create_child(self, actor)
-
-    def now(self) -> float:
-        """The monotonic clock, in seconds."""
-        return time.monotonic()
-
-    def follow(self, token: int, process: ProcessId) -> None:
-        """Watch the process of a token; one that has ended already is dealt with at once."""
-        self._processes[token] = process
-        if not self.watcher.add_process(process, token):
-            self._gone(token)
-
-    def kill(self, token: int) -> None:
-        """End the process of a token with all below it; without processes, ask the actor to exit."""
-        process = self._processes.get(token)
-        if process is not None:
-            kill_tree(process)
-            return
-        for child, number in self._births.children:
-            if number == token:
-                self.send(child, ActorExitRequest())
-
-    def end_child(self, child: Child) -> None:
-        """Ask a child that is not an agent to exit."""
-        self.send(child.address, ActorExitRequest())
-
-    def kill_child(self, child: Child) -> None:
-        """End the process of a child that is not an agent."""
-        if child.process is not None:
-            kill_tree(child.process)
-
-    def _gone(self, token: int) -> None:
-        raise NotImplementedError
-
-
-class SupervisorActor(SupervisorHost):
+class SupervisorActor(Abroad):
     """The supervisor. It does its work in messages, watched processes and deadlines; nothing in it blocks."""
 
     nursery_class: type[Actor] = SupervisedNursery
     agent_class: type[Actor] = AgentActor
+    outpost_class: type[Actor] = OutpostActor
 
     def __init__(self) -> None:
         super().__init__()
         self._directory = Directory()
-        self._births = Births(self, self._directory, self.nursery_class, self.agent_class)
+        classes = (self.nursery_class, self.agent_class, self.outpost_class)
+        self._births = Births(self, self._directory, *classes)
         self._ends = Ends(self, self._directory, self._births)
         self._closing: list[tuple[Any, CallRef]] = []
-        self._handlers = self._table()
+        self._handlers = {**self._table(), **self._table_abroad()}
 
     def _table(self) -> dict[type, Callable[[Any, Any], None]]:
         births, ends, names = self._births, self._ends, self._directory
@@ -148,8 +97,8 @@ class SupervisorActor(SupervisorHost):
             ),
             Abandon: self._abandon,
             Lookup: lambda message, sender: self.answer(sender, message.call, names.find(message.name)),
-            ListNames: lambda message, sender: self.answer(sender, message.call, names.names()),
-            WhyDown: lambda message, sender: ends.why(message.whom, sender, message.call),
+            ListNames: lambda message, sender: self.answer(sender, message.call, [*names.names()]),
+            WhyDown: lambda message, sender: ends.why(message.whom, message.where, sender, message.call),
             IsAlive: self._is_alive,
             Hello: self._hello,
             Shutdown: self._shutdown,
@@ -180,6 +129,7 @@ class SupervisorActor(SupervisorHost):
 
     def _gone(self, token: int) -> None:
         self.watcher.remove(token)
+        self._lodgers.pop(token, None)
         self._await_reaping(token, REAPING_LOOKS)
 
     def _await_reaping(self, token: int, looks: int) -> None:
@@ -192,8 +142,12 @@ class SupervisorActor(SupervisorHost):
         self._ends.died(token)
 
     def _child_exited(self, address: Any) -> None:
+        if self._births.outposts.exited(address):
+            return
         token = self._births.child_exited(address)
-        if token is not None and not self.has_processes:
+        if self.has_processes:
+            forget_address(self, address)
+        elif token is not None:
             self._ends.died(token)
 
     def on_deadline(self, key: Any) -> None:
@@ -207,6 +161,8 @@ class SupervisorActor(SupervisorHost):
             self._ends.late(token)
         elif kind == "unspawned":
             self._births.unspawned(token)
+        elif kind == OUTPOST:
+            self._births.outposts.on_deadline(token, *looks)
         self._close_if_empty()
 
     # ---------------------------------------------------------------- questions
@@ -281,9 +237,10 @@ class SupervisorActor(SupervisorHost):
     def _shutdown(self, message: Shutdown, sender: Any) -> None:
         self._closing.append((sender, message.call))
         self._ends.stop_all()
+        self._evict_all()
 
     def _close_if_empty(self) -> None:
-        if not self._closing or len(self._directory):
+        if not self._closing or len(self._directory) or self._lodgers:
             return
         for sender, call in self._closing:
             self.answer(sender, call)

@@ -18,6 +18,7 @@ from gen_agent.actors.opening import Opened, attach, open_system
 from gen_agent.actors.script_lives import Lives
 from gen_agent.actors.script_mail import Mail
 from gen_agent.actors.script_requests import Requests
+from gen_agent.actors.system_options import SystemOptions
 from gen_agent.client.protocol import Shutdown
 from gen_agent.errors import AgentDown, CallTimeout
 
@@ -39,9 +40,12 @@ class AgentSystem(Client):
 
     `system`: None (a system of our own, ended with this object or its process), the name of a base
     (`"genAgentTCPBase"`, `"multiprocTCPBase"`, `"simpleSystemBase"`), or a live
-    `thespian.actors.ActorSystem`, which lives on. `admin_port` (None: a free one), `bind` and `key_file` are
-    for a system of our own. Raises `ValueError` for a base or start method that is refused, with the reason,
-    and `RuntimeError` while this script is being loaded in an agent's process.
+    `thespian.actors.ActorSystem`, which lives on. `admin_port` (None: a free one), `bind` (the one address of
+    this machine that everything listens on) and `key_file` are for a system of our own; what a system could
+    only ignore is refused. Systems that share a key and whose `capabilities` name the same leader,
+    `"Convention Address.IPv4": (host, port)`, work together: an agent with `requirements` runs where they are
+    met. Raises `TypeError` or `ValueError` for an option, base, start method or address that is refused, with
+    the reason, and `RuntimeError` while this script is being loaded in an agent's process.
     """
 
     def __init__(
@@ -54,16 +58,14 @@ class AgentSystem(Client):
         capabilities: Mapping[str, Any] | None = None,
         log_defs: Mapping[str, Any] | None = None,
     ) -> None:
-        self._begin(
-            open_system(
-                system,
-                admin_port=admin_port,
-                bind=bind,
-                key_file=key_file,
-                capabilities=capabilities,
-                log_defs=log_defs,
-            )
+        options = SystemOptions(
+            admin_port=admin_port,
+            bind=bind,
+            key_file=key_file,
+            capabilities=capabilities,
+            log_defs=log_defs,
         )
+        self._begin(open_system(system, options))
 
     def _begin(self, opened: Opened) -> None:
         self._opened = opened
@@ -81,9 +83,10 @@ class AgentSystem(Client):
         """Join a running system; its agents live on when this client is closed.
 
         The key file defaults to `$GEN_AGENT_KEY_FILE`, else the one in the user's runtime directory. Raises
-        `FileNotFoundError`, `PermissionError` or `ValueError` for a key file that does not serve, Thespian's
-        `InvalidActorAddress` where no system answers or it has another key, and `RuntimeError`, saying what
-        to do, where it runs another version.
+        `FileNotFoundError`, `PermissionError` or `ValueError` for a key file that does not serve or a host
+        that is not known, Thespian's `InvalidActorAddress` where no system answers or it has another key, and
+        `RuntimeError` where it runs another version or on another machine of our name: all within seconds,
+        saying what to do.
         """
         attached = cls.__new__(cls)
         attached._begin(attach(admin_port, host, key_file))

@@ -34,6 +34,7 @@ PRIVATE_NAMES: tuple[tuple[str, str], ...] = (
     ("thespian.system.transport.IPBase", "TCPv4ActorAddress.connectArgs"),
     ("thespian.system.transport.IPBase", "IPActorAddress.isSameSystem"),
     ("thespian.system.transport.IPBase", "thisSystem.add_local_addr"),
+    ("thespian.system.transport.IPBase", "thisSystem.isLocalAddr"),
     ("thespian.system.transport", "TransmitIntent.tx_done"),
     ("thespian.system.transport", "TransmitIntent.expired"),
     ("thespian.system.transport", "ReceiveEnvelope.sender"),
@@ -54,6 +55,7 @@ PRIVATE_NAMES: tuple[tuple[str, str], ...] = (
     # What our base overrides or calls in Thespian's.
     ("thespian.system.multiprocCommon", "multiprocessCommon._startAdmin"),
     ("thespian.system.multiprocCommon", "get_multiproc_context"),
+    ("thespian.system.systemCommon", "systemCommonBase._send_intent_to_transport"),
     ("thespian.system.systemBase", "ExternalOpsToActors._run_transport"),
     ("thespian.system.systemBase", "ExternalOpsToActors._tx_to_actor"),
     ("thespian.system.systemBase", "ExternalOpsToActors._tx_to_admin"),

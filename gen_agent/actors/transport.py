@@ -34,10 +34,13 @@ from thespian.system.transport.IPBase import TCPv4ActorAddress, thisSystem
 from thespian.system.transport.TCPTransport import DEFAULT_ADMIN_PORT, ExternalTransportCopy, TCPTransport
 from thespian.system.utilis import thesplog
 
+from gen_agent.actors.children import strike_out
 from gen_agent.actors.deathchain import follow_guardian, follow_parent
-from gen_agent.actors.frames import Answer, Frame, Seal
+from gen_agent.actors.frames import Answer, Seal
+from gen_agent.actors.freshness import STAMP_BYTES, Seen, Stamps
 from gen_agent.actors.inbox import Inbox
 from gen_agent.actors.lanes import Result
+from gen_agent.actors.letters import Received
 from gen_agent.actors.outbox import LaneFull, Outbox
 from gen_agent.actors.sockets import Key, listener, reachable
 from gen_agent.actors.upkeep import Upkeep
@@ -75,6 +78,7 @@ class GenAgentTransport(Upkeep, TCPTransport):
 
     seal: ClassVar[Seal]
     bind_host: ClassVar[str] = "127.0.0.1"
+    admin_host: ClassVar[str] = "127.0.0.1"
     admin_socket: ClassVar[socket.socket | None] = None
     guardian_pid: ClassVar[int | None] = None
     die_with_parent: ClassVar[bool] = True
@@ -90,6 +94,7 @@ class GenAgentTransport(Upkeep, TCPTransport):
         self.socket = sock
         self._key: Key = sock.getsockname()
         self.myAddress = ActorAddress(TCPv4ActorAddress(*self._key, external=True))
+        self._stamps, self._seen = Stamps(), Seen(self._key)
         self._init_loop()
         bounds = {"max_count": self.lane_messages, "max_bytes": self.lane_bytes}
         self._outbox = Outbox(self._poller, self.seal, self._done, **bounds)
@@ -125,7 +130,7 @@ class GenAgentTransport(Upkeep, TCPTransport):
     def getAdminAddr(cls, capabilities: Mapping[str, Any]) -> ActorAddress:
         """The address of the admin that a system with these capabilities has, or would have."""
         port = int(capabilities.get("Admin Port", DEFAULT_ADMIN_PORT))
-        return ActorAddress(TCPv4ActorAddress(cls.bind_host, port, external=True))
+        return ActorAddress(TCPv4ActorAddress(cls.admin_host, port, external=True))
 
     @staticmethod
     def probeAdmin(addr: ActorAddress) -> bool:
@@ -144,9 +149,9 @@ class GenAgentTransport(Upkeep, TCPTransport):
 
     # Sending and receiving
 
-    def serializer(self, intent: Any) -> Frame:
-        """The sealed frame of an intent; raises what pickling its message raises."""
-        return self.seal.frame(pickle.dumps((self.myAddress, intent.message), pickle.HIGHEST_PROTOCOL))
+    def serializer(self, intent: Any) -> bytes:
+        """What is to be sealed of an intent; raises what pickling its message raises."""
+        return pickle.dumps((self.myAddress, intent.message), pickle.HIGHEST_PROTOCOL)
 
     def _schedulePreparedIntent(self, transmitIntent: Any, has_exclusive_flag: bool = False) -> None:
         key = _key_of(transmitIntent.targetAddr)
@@ -167,6 +172,8 @@ class GenAgentTransport(Upkeep, TCPTransport):
     def _submit(self, key: Key, intent: Any) -> None:
         try:
             with self._lock:
+                # Numbered where it is queued, for that is the order in which it arrives.
+                intent.serMsg = self.seal.frame(intent.serMsg, self._stamps.stamp(key))
                 self._outbox.submit(key, intent)
         except LaneFull:
             if self.role is Role.SCRIPT:
@@ -186,15 +193,22 @@ class GenAgentTransport(Upkeep, TCPTransport):
 
     def _take(self, body: bytearray) -> Answer:
         try:
-            sender, message = loads(body)
+            if not self._seen.is_fresh(body):
+                # Sent again because our answer was lost, or by somebody who had listened.
+                return Answer.TAKEN
+            sender, message = loads(memoryview(body)[STAMP_BYTES:])
         except Exception as unreadable:
             thesplog("Can't unpickle a message: %s", type(unreadable).__name__, level=logging.WARNING)
             return Answer.UNREADABLE
-        self._arrived.append(ReceiveEnvelope(sender, message))
+        self._arrived.append(Received(sender, message))
         return Answer.TAKEN
 
     def deadAddress(self, addressManager: Any, childAddr: ActorAddress) -> None:
-        """Give up what is queued for a child that has exited."""
+        """Give up what is queued for a child that has exited; the admin, which sends it nothing more, forgets
+        it.
+        """
+        if self.role is Role.ADMIN:
+            strike_out(addressManager, childAddr)
         key = _key_of(childAddr)
         if key is not None and not self._closed:
             with self._lock:
@@ -213,16 +227,18 @@ def transport_class(
     key: bytes,
     *,
     bind_host: str = "127.0.0.1",
+    admin_host: str | None = None,
     admin_socket: socket.socket | None = None,
     guardian_pid: int | None = None,
     die_with_parent: bool = True,
 ) -> type[GenAgentTransport]:
     """The transport of the system with this key (16 to 64 bytes).
 
-    `bind_host` is the one IPv4 address all its processes listen on and are known by. `admin_socket` is a
-    listening socket for the admin, which is forked with it. With `die_with_parent` every process dies with
-    the one that forked it, and the admin with the process `guardian_pid`, if given. Raises `ValueError` for a
-    key or host that can't work.
+    `bind_host` is the one IPv4 address all its processes listen on and are known by; `admin_host` is where
+    the admin listens, for who joins from another machine (None: `bind_host`). `admin_socket` is a listening
+    socket for the admin, which is forked with it. With `die_with_parent` every process dies with the one that
+    forked it, and the admin with the process `guardian_pid`, if given. Raises `ValueError` for a key or host
+    that can't work.
     """
     parts = bind_host.split(".")
     if len(parts) != 4 or not all(part.isdigit() for part in parts) or bind_host == "0.0.0.0":
@@ -234,6 +250,7 @@ def transport_class(
         {
             "seal": Seal(key),
             "bind_host": bind_host,
+            "admin_host": bind_host if admin_host is None else admin_host,
             "admin_socket": admin_socket,
             "guardian_pid": guardian_pid,
             "die_with_parent": die_with_parent,

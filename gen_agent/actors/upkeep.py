@@ -35,7 +35,8 @@ class Upkeep(RunLoop):
         if self._closed:
             return []
         with self._lock:
-            own = [self._poller.fileno(), self._watched.fileno(), self._bell.fileno()]
+            parts = (self._poller, self._watched, self._bell, self._outbox)
+            own = [part.fileno() for part in parts]
             return [*own, *self._inbox.descriptors(), *self._outbox.descriptors()]
 
     def childResetFileNumList(self) -> list[int]:

@@ -1,8 +1,8 @@
 """WorkerActor: the process in which a backend runs, in its main thread, over the link alone.
 
-The law: it is there to be killed. It waits for its link and for nothing else, holds nothing open but that,
-dies with its agent and by every signal, and has an alarm set by the kernel while a turn runs. It knows its
-agent's class only to call the stream callback.
+The law: it is there to be killed. Once attached it waits for its link and for nothing else, Thespian's loop
+included, holds nothing open but that, dies with its agent and by every signal, and has an alarm set by the
+kernel while a turn runs. It knows its agent's class only to call the stream callback.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import signal
 import socket
 import sys
 import time
-from typing import Any
+from typing import Any, NoReturn
 
 from thespian.actors import ActorExitRequest
 
@@ -25,7 +25,7 @@ from gen_agent.actors.processes import close_descriptors, die_with_parent, reset
 from gen_agent.actors.reporting import log_line
 from gen_agent.actors.service import Seed, Service
 from gen_agent.actors.shell import Shell, described
-from gen_agent.actors.watching import Ready
+from gen_agent.actors.stock import send_without_loop
 from gen_agent.errors import GenAgentError
 from gen_agent.sealed import Sealed
 
@@ -33,7 +33,6 @@ BUG_EXIT = 70
 """The exit status of a worker that met a defect of ours."""
 
 _LONGEST_ALARM_S = 1e8
-_LINK = "the link"
 
 _seeds: dict[int, Seed] = {}
 
@@ -52,7 +51,6 @@ class WorkerActor(Shell):
     def __init__(self) -> None:
         super().__init__()
         self._end: WorkerEnd | None = None
-        self._service: Service | None = None
 
     def handle(self, message: Any, sender: Any) -> None:
         """Attach to the link; nothing else is ever said to a worker but to exit."""
@@ -76,22 +74,19 @@ class WorkerActor(Shell):
         reset_signals()
         seed = _seeds.pop(message.link)
         close_descriptors({message.link, *message.keep, *transport_descriptors(self)})
-        self._end = WorkerEnd(socket.socket(fileno=message.link))
+        end = self._end = WorkerEnd(socket.socket(fileno=message.link))
         log = functools.partial(log_line, "gen_agent.worker", seed.name, seed.agent.__module__)
-        self._service = Service(seed, log)
-        self.watcher.add(self._end, _LINK)
         _write_lines_at_once()
-        self._end.send(orders.Attached())
+        send_without_loop(self._myRef.transport)
+        end.send(orders.Attached())
+        self._serve(end, Service(seed, log))
 
-    def on_ready(self, ready: Ready) -> None:
-        """Carry out orders until none is left; blocks while a turn runs."""
-        end, service = self._end, self._service
-        if end is None or service is None:
-            return
+    def _serve(self, end: WorkerEnd, service: Service) -> NoReturn:
+        """Carry out orders for as long as there is a link. What Thespian could still say is of no use: this
+        process ends with its link, by a signal, or as ordered.
+        """
         while True:
             self._carry_out(end.receive(), end, service)
-            if not end.waiting:
-                return
 
     def _carry_out(self, order: Any, end: WorkerEnd, service: Service) -> None:
         if isinstance(order, orders.RunTurn):

@@ -16,7 +16,7 @@ import attrs
 from gen_agent.backend import Backend, Turn
 from gen_agent.backends.options import refuse_unknown
 from gen_agent.backends.stage import GATE_TIMEOUT_S, GateError, Record, Stage, StageAddress
-from gen_agent.errors import BackendError, GenAgentError, StartError
+from gen_agent.errors import BackendError, StartError
 from gen_agent.events import Event
 
 __all__ = [
@@ -38,7 +38,7 @@ class Gate:
 class Fail:
     """A whole script: the turn can't be dispatched; `error` is raised before any event (C257)."""
 
-    error: GenAgentError
+    error: BackendError = attrs.field(validator=attrs.validators.instance_of(BackendError))
 
 
 @attrs.frozen
@@ -70,8 +70,10 @@ def gate(tag: str, events: Iterable[Step] = (), timeout_s: float | None = GATE_T
     return Gate(tag, tuple(events), timeout_s)
 
 
-def fail(error: GenAgentError) -> Fail:
-    """A script whose turn ends with `error`, unchanged, before its first event."""
+def fail(error: BackendError) -> Fail:
+    """A script whose turn ends with `error`, unchanged, before its first event; raises `TypeError` for
+    another error, which would count as a crash (C257).
+    """
     return Fail(error)
 
 

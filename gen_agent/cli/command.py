@@ -18,7 +18,9 @@ import click
 from gen_agent.actors.system import AgentSystem
 from gen_agent.cli.chat import NAME, Chat, Outcome
 from gen_agent.cli.chat_agent import ChatAgent
+from gen_agent.cli.doctor_command import doctor
 from gen_agent.cli.screen import JsonScreen, Screen, TextScreen
+from gen_agent.cli.system_command import system
 from gen_agent.cli.values import parse_option
 from gen_agent.errors import GenAgentError
 
@@ -38,6 +40,10 @@ def _parsed(
 @click.version_option(package_name="gen_agent", prog_name="gen-agent")
 def gen_agent() -> None:
     """LLM agents as actors."""
+
+
+gen_agent.add_command(system)
+gen_agent.add_command(doctor)
 
 
 @gen_agent.command()

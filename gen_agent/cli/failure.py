@@ -36,6 +36,8 @@ def _text(error: BaseException) -> str:
         return f"no answer within {error.timeout:g} s" if error.timeout is not None else "no answer in time"
     if isinstance(error, GenAgentError):
         return _SAID.get(error.code, str(error))
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
     return str(error) or type(error).__name__
 
 

@@ -43,6 +43,14 @@ def parse_option(text: str) -> tuple[str, Any]:
     return name, parse_value(value)
 
 
+def parse_capability(text: str) -> tuple[str, Any]:
+    """Name and value of one `key=value`, where the name may be any text; raises `ValueError`."""
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        raise ValueError(f"{text!r} is no capability; write key=value")
+    return name.strip(), parse_value(value)
+
+
 def printable(text: str) -> str:
     """`text` without the control characters by which it could command a terminal; line ends and tabs stay."""
     return "".join(char for char in text if char in "\n\t" or unicodedata.category(char) != "Cc")

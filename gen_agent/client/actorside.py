@@ -53,6 +53,7 @@ class Sending:
         self._oversight_: Oversight | None = None
         self._mine = Bounded()
         self._own_monitors: dict[MonitorRef, Incarnation] = {}
+        self._dead = Bounded()
         self._monitored: set[Incarnation] = set()
         self._abandoned: dict[CallRef, Reply] = {}
         self._starts: dict[CallRef, StartAgent] = {}
@@ -84,7 +85,10 @@ class Sending:
         return self._oversight_
 
     def _alive(self, address: AgentAddress) -> bool:
-        return self._has_processes and running(address.incarnation)
+        return self._has_processes and self._runs(address.incarnation)
+
+    def _runs(self, whom: Incarnation) -> bool:
+        return whom not in self._dead and running(whom)
 
     def _watch(self, address: AgentAddress) -> None:
         if address.incarnation in self._monitored:
@@ -229,6 +233,9 @@ class ActorSide(Sending):
     def _swallowed(self, down: Down) -> bool:
         if not self._oversight.is_new(down):
             return True
+        if self._has_processes and down.incarnation is not None:
+            # The only way to know it of a process on another machine.
+            self._dead.add(down.incarnation)
         incarnation = self._own_monitors.pop(down.monitor, None)
         if incarnation is None:
             return False

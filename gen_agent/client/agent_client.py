@@ -17,12 +17,12 @@ from gen_agent.client.protocol import AGENT_CLASS, ListNames, Lookup, StopUnder
 from gen_agent.client.targets import (
     DEFAULT_TIMEOUT,
     TO_SUPERVISOR,
+    actor_of,
     checked_address,
     checked_target,
     checked_timeout,
     timeout_on,
 )
-from gen_agent.client.whereabouts import running
 from gen_agent.errors import SelfStop
 from gen_agent.messages import (
     Ask,
@@ -43,7 +43,7 @@ from gen_agent.messages import (
     Submit,
     Tell,
 )
-from gen_agent.options import ChildSpec
+from gen_agent.options import ChildSpec, checked_spec
 from gen_agent.values import (
     AgentAddress,
     CallRef,
@@ -140,8 +140,8 @@ class Asking(ActorSide):
         C210).
         """
         message = Notify(event)
-        checked_target(target)
-        if isinstance(target, AgentAddress) and not running(target.incarnation):
+        target = checked_target(target)
+        if isinstance(target, AgentAddress) and not self._runs(target.incarnation):
             return "not_alive"
         self._cast(target, message)
         return "ok" if is_address(target) else None
@@ -215,6 +215,7 @@ class AgentClient(Asking):
 
     def start_child(self, spec: ChildSpec, timeout: float | None = 30.0) -> CallRef:
         """Start what a spec describes as a child of this actor; the reply is its `AgentAddress`."""
+        checked_spec(spec)
         seconds = checked_timeout(timeout)
         start = StartAgent(
             spec.agent,
@@ -239,20 +240,26 @@ class AgentClient(Asking):
 
         Raises `SelfStop` at once for the agent whose callback this is (C128).
         """
-        checked_target(target)
+        target = checked_target(target)
         if supervisor is not None:
             checked_address(supervisor)
         seconds = checked_timeout(timeout)
-        if _is_oneself(target):
+        if self._is_oneself(target):
             raise SelfStop()
         return self._call(TO_SUPERVISOR, StopUnder(target, supervisor), seconds, asked=target)
+
+    def _is_oneself(self, target: Any) -> bool:
+        if is_address(target):
+            return bool(actor_of(target) == self._actor.myAddress)
+        me = current_name()
+        return me is not None and name_key(target) == name_key(me)
 
     def whereis(self, name: Name) -> CallRef:
         """The reply is the address of the agent with that name, or None (C019)."""
         return self._call(TO_SUPERVISOR, Lookup(checked_name(name)), None)
 
     def list(self) -> CallRef:
-        """The reply is a tuple of the names of all registered agents (C019)."""
+        """The reply is a list of the names of all registered agents (C019)."""
         return self._call(TO_SUPERVISOR, ListNames(), None)
 
     def monitor(self, target: Any) -> MonitorRef:
@@ -272,11 +279,3 @@ def _script(agent: Any, backend: Any) -> bytes:
     scripts = importlib.import_module("gen_agent.actors.scripts")
     script: bytes = scripts.preparation(*[part for part in (agent, backend) if isinstance(part, type)])
     return script
-
-
-def _is_oneself(target: Any) -> bool:
-    me = current_name()
-    if me is None or (is_address(target) and not isinstance(target, AgentAddress)):
-        return False
-    name = target.name if isinstance(target, AgentAddress) else target
-    return name_key(name) == name_key(me)

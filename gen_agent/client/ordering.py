@@ -9,12 +9,12 @@ and no Thespian.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import Any
 
 import attrs
 
 from gen_agent.messages import Admission, Completion, Down, EventBatch, EventMessage
+from gen_agent.remembered import Remembered
 from gen_agent.values import Incarnation
 
 DOWN_WAIT_S = 0.3
@@ -28,7 +28,7 @@ GAP_WAIT_S = 1.0
 
 REMEMBERED = 10_000
 """How many ended incarnations are remembered, to drop what is still under way; and how many missing
-deliveries of one that lives, to know them when they come late."""
+deliveries of one that lives, to know them when they come late; and of how many that live the numbers are."""
 
 DELIVERIES = (Admission, EventMessage, EventBatch, Completion)
 
@@ -95,7 +95,7 @@ class Ordering:
 
     def __init__(self) -> None:
         self._sources: dict[Incarnation, _Source] = {}
-        self._ended: OrderedDict[Incarnation, None] = OrderedDict()
+        self._ended: Remembered[None] = Remembered(REMEMBERED)
 
     def arrived(self, message: Any, now: float) -> list[Any]:
         """Take a message; return what is to be handed over now, in order. What no agent numbered passes at
@@ -110,14 +110,30 @@ class Ordering:
             return []
         if message.delivery is None:
             return [message]
-        source = self._sources.setdefault(incarnation, _Source())
+        source = self._source(incarnation)
         return [*source.accept(message.delivery, message, now), *self._finished(incarnation, source, now)]
+
+    def _source(self, incarnation: Incarnation) -> _Source:
+        source = self._sources.get(incarnation)
+        if source is None:
+            if len(self._sources) >= REMEMBERED:
+                self._forget_one()
+            source = self._sources[incarnation] = _Source()
+        return source
+
+    def _forget_one(self) -> None:
+        # Of most agents without a monitor nobody hears that they have ended. The next delivery of one that
+        # has not waits for those that came before, once.
+        silent = (whom for whom, source in self._sources.items() if source.due() is None)
+        oldest = next(silent, None)
+        if oldest is not None:
+            del self._sources[oldest]
 
     def _down(self, down: Down, now: float) -> list[Any]:
         incarnation = down.incarnation
         if incarnation is None or incarnation in self._ended:
             return [down]
-        source = self._sources.setdefault(incarnation, _Source())
+        source = self._source(incarnation)
         if not source.downs:
             source.last = down.delivery
             source.down_due = now + self._patience(down)
@@ -134,9 +150,7 @@ class Ordering:
         if not source.downs or not (source.complete() or now >= source.down_due):
             return []
         del self._sources[incarnation]
-        self._ended[incarnation] = None
-        if len(self._ended) > REMEMBERED:
-            self._ended.popitem(last=False)
+        self._ended.add(incarnation, None)
         return source.close()
 
     def due(self, now: float) -> list[Any]:

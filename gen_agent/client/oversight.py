@@ -136,8 +136,11 @@ class Oversight:
             self._actor.send(self._address, self._held.popleft())
 
     def _greet(self, now: float) -> None:
-        self._address = self._actor.createActor(SUPERVISOR_CLASS, globalName=SUPERVISOR)
-        self._made.append(self._address)
+        # An agent that another system has here is not known to the supervisor that is found by name.
+        self._address = getattr(self._actor, "own_supervisor", None)
+        if self._address is None:
+            self._address = self._actor.createActor(SUPERVISOR_CLASS, globalName=SUPERVISOR)
+            self._made.append(self._address)
         hello = Hello()
         self._hello, self._look_at = hello.call, now + LOOK_S
         self._actor.send(self._address, hello)

@@ -20,7 +20,9 @@ from gen_agent.client.protocol import Lookup
 from gen_agent.client.targets import TO_SUPERVISOR, actor_of, incarnation_of
 from gen_agent.envelopes import Call, Cast
 from gen_agent.messages import Drain, GetSnapshot, Reply
+from gen_agent.remembered import Tidying
 from gen_agent.values import AgentAddress, Caller, CallRef, Incarnation, Name, is_address, mint, name_key
+from gen_agent.wire import changed
 
 UNDER_WAY = 100_000
 """How many casts under names are remembered until it is known whether they were delivered."""
@@ -74,6 +76,11 @@ class Lane:
     returned: deque[Parcel] = attrs.field(factory=deque)
     waiting: deque[Parcel] = attrs.field(factory=deque)
 
+    @property
+    def idle(self) -> bool:
+        """Whether nothing waits here, for a look-up or to leave."""
+        return self.looking is None and not self.returned and not self.waiting
+
     def next(self) -> Parcel | None:
         """Take out what leaves next."""
         queue = self.returned or self.waiting
@@ -106,6 +113,7 @@ class Postings:
         self._returning = returning
         self._pending: dict[CallRef, Pending] = {}
         self._lanes: dict[Any, Lane] = {}
+        self._tidying = Tidying()
         self._deadlines: list[tuple[float, int, CallRef]] = []
         self._order = itertools.count()
         self._sequences: dict[Any, itertools.count[int]] = {}
@@ -116,7 +124,7 @@ class Postings:
         self, target: Any, message: Call, timeout: float | None, now: float, *, asked: Any = None
     ) -> CallRef:
         """Enter a call; its one `Reply` will be in `settled`. Returns its number."""
-        message = attrs.evolve(message, caller=self._caller)
+        message = changed(message, caller=self._caller)
         pending = Pending(message, target, target if asked is None else asked, timeout=timeout)
         self._pending[message.call] = pending
         if timeout is not None:
@@ -145,9 +153,24 @@ class Postings:
         elif is_address(target):
             self._send(target, message)
         else:
-            lane = self._lanes.setdefault(name_key(target), Lane(target))
+            lane = self._lane(target)
             lane.waiting.append(Parcel(ticket, message))
             self._advance(lane)
+
+    def _lane(self, name: Name) -> Lane:
+        key = name_key(name)
+        if key not in self._lanes:
+            if self._tidying.is_due(len(self._lanes)):
+                self._tidy()
+            self._lanes[key] = Lane(name)
+        return self._lanes[key]
+
+    def _tidy(self) -> None:
+        # An idle lane knows an address, nothing else: of the dead not even that is of use.
+        for key, lane in tuple(self._lanes.items()):
+            if lane.idle and (lane.address is None or not self._alive(lane.address)):
+                del self._lanes[key]
+        self._tidying.done(len(self._lanes))
 
     def _advance(self, lane: Lane) -> None:
         if lane.looking is not None:
@@ -179,9 +202,9 @@ class Postings:
             pending.address = address
             if holder is not None:
                 self._watch(address)
-            message = attrs.evolve(message, incarnation=holder)
+            message = changed(message, incarnation=holder)
         else:
-            message = attrs.evolve(message, incarnation=holder, sequence=self._number(address, holder))
+            message = changed(message, incarnation=holder, sequence=self._number(address, holder))
         self.outgoing.append((actor_of(address), message))
 
     def _number(self, address: Any, holder: Incarnation | None) -> int | None:
@@ -209,7 +232,7 @@ class Postings:
         return None if found is None else self._return(found[0], found[1], found[2])
 
     def _return(self, name: Name, holder: Incarnation | None, message: Call | Cast) -> Lane:
-        lane = self._lanes.setdefault(name_key(name), Lane(name))
+        lane = self._lane(name)
         if lane.address is not None and lane.address.incarnation == holder:
             lane.address = None
         lane.returned.append(Parcel(None, message))

@@ -21,6 +21,9 @@ VERSION_CAPABILITY = "gen_agent version"
 """The capability of an actor system on our base that says which version of its processes' messages it speaks.
 """
 
+MACHINE_CAPABILITY = "gen_agent machine"
+"""The capability that says on which machine a system runs, and under which name."""
+
 SUPERVISOR_CLASS = "gen_agent.actors.supervisor.SupervisorActor"
 AGENT_CLASS = "gen_agent.actors.agent.AgentActor"
 """Actor classes by name, for those who may not import them."""
@@ -64,11 +67,13 @@ class StopUnder(Call):
 
 @attrs.frozen(slots=True, repr=False, getstate_setstate=False)
 class WhyDown(Call):
-    """How did this incarnation end? Answered by (reason, detail) once it has ended,
-    at once if it is unknown.
+    """How did this incarnation end? Answered by (reason, detail) once it has ended, at once if it is unknown.
+
+    `where` is its actor, whose own supervisor is asked if it is another system's.
     """
 
     whom: Incarnation
+    where: Any = None
 
 
 @attrs.frozen(slots=True, repr=False, getstate_setstate=False)

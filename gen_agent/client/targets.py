@@ -6,10 +6,10 @@ never a name. This module knows no message, actor or Thespian.
 
 from __future__ import annotations
 
-import math
+import sys
 from typing import Any
 
-from gen_agent.values import AgentAddress, Incarnation, is_address
+from gen_agent.values import AgentAddress, Incarnation, checked_name, is_address
 
 ADDRESS_TIMEOUT_S = 5.0
 """How long `poll`, `cancel_request` and `interrupt_request` wait on an address unless told otherwise (C207).
@@ -35,19 +35,16 @@ TO_SUPERVISOR: Any = _ToSupervisor()
 
 
 def checked_target(target: object) -> Any:
-    """Return `target`: a name (C011) or an address; raises `TypeError` naming what is allowed."""
-    if is_address(target) or _is_name(target):
+    """The address, or the plain name (C011), that `target` is; raises `TypeError` naming what is allowed."""
+    if is_address(target):
         return target
-    raise TypeError(
-        f"target: a name (str, bytes, int or a tuple of these) or an address, not {type(target).__name__}"
-    )
-
-
-def _is_name(target: object) -> bool:
-    if type(target) is tuple:
+    try:
         # An address is no part of a name: what is looked up is never taken for what is captured.
-        return bool(target) and all(_is_name(part) for part in target)
-    return isinstance(target, (str, bytes, int)) and not isinstance(target, bool)
+        return checked_name(target)
+    except TypeError:
+        raise TypeError(
+            f"target: a name (str, bytes, int or a tuple of these) or an address, not {type(target).__name__}"
+        ) from None
 
 
 def checked_address(address: object) -> Any:
@@ -65,9 +62,9 @@ def checked_timeout(timeout: object) -> float | None:
         return None
     if isinstance(timeout, bool) or not isinstance(timeout, (int, float)):
         raise TypeError(f"timeout: a number of seconds >= 0 or None is allowed, not {type(timeout).__name__}")
-    if math.isnan(timeout) or timeout < 0:
+    if not timeout >= 0:  # NaN is not either
         raise ValueError(f"timeout: a number of seconds >= 0 or None is allowed, not {timeout!r}")
-    return None if math.isinf(timeout) else float(timeout)
+    return None if timeout > sys.float_info.max else float(timeout)
 
 
 def timeout_on(target: object, timeout: object) -> float | None:

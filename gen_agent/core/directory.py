@@ -9,13 +9,14 @@ only carried.
 from __future__ import annotations
 
 import enum
-from collections import OrderedDict, deque
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import attrs
 
-from gen_agent.values import AgentAddress, Incarnation, MonitorRef, Name, is_address, name_key
+from gen_agent.remembered import Remembered, Tidying
+from gen_agent.values import REASONS, AgentAddress, Incarnation, MonitorRef, Name, is_address, name_key
 
 REMEMBERED = 10_000
 """How many ended incarnations are remembered with their reasons."""
@@ -39,10 +40,12 @@ class Phase(enum.Enum):
 
 @attrs.frozen
 class Entry:
-    """One agent under one token. `start` is what it was started with; `parent` is None for one of our own."""
+    """One agent under one token. `start` is what it was started with; `parent` is None for one of our own;
+    one without a name is known by its address only.
+    """
 
     token: int
-    name: Name
+    name: Name | None
     phase: Phase = Phase.STARTING
     address: AgentAddress | None = None
     start: Any = attrs.field(default=None, repr=False)
@@ -66,6 +69,9 @@ class Ended:
     detail: tuple[str, ...] = ()
 
 
+_PLAIN = {reason: Ended(reason) for reason in REASONS}
+
+
 class Directory:
     """Names, tokens and incarnations of the agents of one system."""
 
@@ -73,15 +79,16 @@ class Directory:
         self._entries: dict[int, Entry] = {}
         self._names: dict[Any, int] = {}
         self._incarnations: dict[Incarnation, int] = {}
-        self._ended: OrderedDict[Incarnation, Ended] = OrderedDict()
+        self._ended: Remembered[Ended] = Remembered(REMEMBERED)
 
     def reserve(self, entry: Entry) -> Entry | None:
         """Take the name for `entry`; returns who has it already, or None when it is taken now."""
-        holder = self.holder(entry.name)
-        if holder is not None:
-            return holder
+        if entry.name is not None:
+            holder = self.holder(entry.name)
+            if holder is not None:
+                return holder
+            self._names[name_key(entry.name)] = entry.token
         self._entries[entry.token] = entry
-        self._names[name_key(entry.name)] = entry.token
         return None
 
     def up(self, token: int, address: AgentAddress) -> Entry | None:
@@ -109,18 +116,17 @@ class Directory:
         entry = self._entries.pop(token, None)
         if entry is None:
             return None
-        del self._names[name_key(entry.name)]
+        if entry.name is not None:
+            del self._names[name_key(entry.name)]
         if entry.address is not None:
             del self._incarnations[entry.address.incarnation]
             self._remember(entry.address.incarnation, ended)
         return entry
 
     def _remember(self, incarnation: Incarnation, ended: Ended | None) -> None:
-        if ended is None:
-            return
-        self._ended[incarnation] = ended
-        if len(self._ended) > REMEMBERED:
-            self._ended.popitem(last=False)
+        if ended is not None:
+            # What thousands may share is kept once.
+            self._ended.add(incarnation, _PLAIN.get(ended.reason, ended) if not ended.detail else ended)
 
     def holder(self, name: Name) -> Entry | None:
         """Who has `name`, in whatever phase."""
@@ -158,8 +164,10 @@ class Directory:
         return self._ended.get(incarnation)
 
     def names(self) -> tuple[Name, ...]:
-        """The registered names, unordered to the reader; those still starting are left out (C019)."""
-        return tuple(entry.name for entry in self if entry.address is not None)
+        """The registered names, unordered to the reader; agents still starting and nameless ones are left
+        out (C019).
+        """
+        return tuple(entry.name for entry in self if entry.address is not None and entry.name is not None)
 
     def __iter__(self) -> Iterator[Entry]:
         return iter(tuple(self._entries.values()))
@@ -169,17 +177,30 @@ class Directory:
 
 
 class Monitors:
-    """Monitors by ref and by incarnation: each is handed out once, for its one Down."""
+    """Monitors by ref and by incarnation: each is handed out once, for its one Down.
 
-    def __init__(self) -> None:
+    Whoever is killed takes no monitor back: with many of them those whose recipient `is_gone` are dropped.
+    """
+
+    def __init__(self, is_gone: Callable[[Any], bool] = lambda _: False) -> None:
+        self._is_gone = is_gone
+        self._tidying = Tidying()
         self._watches: dict[MonitorRef, Watch] = {}
         self._by_incarnation: dict[Incarnation, dict[MonitorRef, None]] = {}
 
     def add(self, watch: Watch) -> None:
         """Remember `watch`; the same ref again changes nothing."""
         if watch.ref not in self._watches:
+            if self._tidying.is_due(len(self._watches)):
+                self._tidy()
             self._watches[watch.ref] = watch
             self._by_incarnation.setdefault(watch.address.incarnation, {})[watch.ref] = None
+
+    def _tidy(self) -> None:
+        for watch in tuple(self._watches.values()):
+            if self._is_gone(watch.recipient):
+                self.drop(watch.ref)
+        self._tidying.done(len(self._watches))
 
     def drop(self, ref: MonitorRef) -> None:
         """Forget a monitor: no Down will carry its ref. Unknown refs are ignored."""
@@ -211,6 +232,7 @@ class Restarts:
     def allowed(self, name: Name, policy: str, reason: str, now: float) -> bool:
         """Whether an agent that ended with `reason` is started again; an allowed restart is counted."""
         if policy == "temporary" or (policy == "transient" and reason in _NEVER_AGAIN):
+            self.forget(name)
             return False
         times = self._times.setdefault(name_key(name), deque())
         while times and now - times[0] >= RESTART_WINDOW_S:
@@ -221,6 +243,7 @@ class Restarts:
         times.append(now)
         return True
 
-    def forget(self, name: Name) -> None:
+    def forget(self, name: Name | None) -> None:
         """The name has been stopped or given up: its next holder starts counting anew."""
-        self._times.pop(name_key(name), None)
+        if name is not None:
+            self._times.pop(name_key(name), None)

@@ -195,8 +195,6 @@ class Machine:
         model = self._model
         model.now = now
         model.out = []
-        if model.rest is not None and not isinstance(event, on.Concluding):
-            self._apply(on.Concluding())
         self._apply(event)
         # While a worker is being killed what has waited goes on waiting: the kill ends in this very dispatch.
         while model.postponed and model.state is not State.STARTING and not model.killing:
@@ -205,6 +203,9 @@ class Machine:
         return effects
 
     def _apply(self, event: on.Event) -> None:
+        # What a turn's end has put off comes before anything else, what has waited included (C091).
+        if self._model.rest is not None and not isinstance(event, on.Concluding):
+            self._apply(on.Concluding())
         rule = self._row[type(event)]
         rule.handler(self._model, event)
         state = self._model.state

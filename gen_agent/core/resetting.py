@@ -6,7 +6,7 @@ import inspect
 from typing import Any
 
 from gen_agent.backend import Backend
-from gen_agent.errors import BackendError, GenAgentError, ResetFailed, Unsupported
+from gen_agent.errors import BackendError, GenAgentError, ResetFailed, StartError, Unsupported
 from gen_agent.sealed import Sealed
 
 
@@ -22,6 +22,10 @@ def run_reset(backend: Backend, session: Any) -> tuple[Any, Sealed | None, GenAg
         return fresh, Sealed.of(fresh, "session"), None
     except BackendError as error:
         return session, None, ResetFailed(error.kind)
+    except StartError as error:
+        # A session is refused in the same words here as where it is started.
+        reason = error.fields.get("reason")
+        return session, None, ResetFailed(type(error).__name__ if reason is None else reason)
     except BaseException as error:
         # Foreign code, and the old session stays: the class name is all that may be told.
         return session, None, ResetFailed(type(error).__name__)

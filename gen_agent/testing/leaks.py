@@ -22,13 +22,23 @@ import attrs
 import pytest
 
 from gen_agent.actors.keys import runtime_dir
+from gen_agent.actors.process_looks import listening_ports, name_of, open_targets, ports_behind
 from gen_agent.actors.processes import ProcessId, Watched, become_subreaper, children, descendants
+
+__all__ = [
+    "NOTHING",
+    "PATIENCE_S",
+    "Snapshot",
+    "leftovers",
+    "listening_ports",
+    "no_leftovers",
+    "private_runtime_dir",
+]
 
 PATIENCE_S = 2.0
 """How long what a test started may take to end by itself after the test, in seconds."""
 
 _LOOK_AGAIN_S = 0.02
-_LISTENING = "0A"
 
 
 def _descriptors() -> frozenset[tuple[int, str]]:
@@ -38,31 +48,6 @@ def _descriptors() -> frozenset[tuple[int, str]]:
             found.add((int(name), os.readlink(f"/proc/self/fd/{name}")))
     # The listing itself had a descriptor, which is closed again.
     return frozenset(one for one in found if not one[1].endswith(f"/proc/{os.getpid()}/fd"))
-
-
-def _targets(pid: int) -> frozenset[str]:
-    """What the descriptors of a process lead to; nothing for one that is gone or another user's."""
-    found = set()
-    with contextlib.suppress(FileNotFoundError, ProcessLookupError, PermissionError):
-        for name in os.listdir(f"/proc/{pid}/fd"):
-            with contextlib.suppress(FileNotFoundError):
-                found.add(os.readlink(f"/proc/{pid}/fd/{name}"))
-    return frozenset(found)
-
-
-def _listeners() -> Iterator[tuple[str, int]]:
-    """Every listening TCP socket of this machine: what its descriptor leads to, and its port."""
-    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
-        with contextlib.suppress(FileNotFoundError), open(table) as file:
-            rows = [line.split() for line in file]
-            listening = [row for row in rows if row[3] == _LISTENING]
-            yield from ((f"socket:[{row[9]}]", int(row[1].rpartition(":")[2], 16)) for row in listening)
-
-
-def listening_ports(*pids: int) -> frozenset[int]:
-    """The TCP ports on which any of these processes listens."""
-    held = frozenset[str]().union(*map(_targets, pids))
-    return frozenset(port for target, port in _listeners() if target in held)
 
 
 def _key_files() -> frozenset[str]:
@@ -123,12 +108,8 @@ class Snapshot:
         )
 
     def _ports(self) -> frozenset[int]:
-        mine = {target for _, target in self.descriptors}
-        held = mine.union(*(_targets(one.pid) for one in self.processes))
-        # The table of all sockets takes the kernel long, and is only needed if there is one.
-        if not any(target.startswith("socket:") for target in held):
-            return frozenset()
-        return frozenset(port for target, port in _listeners() if target in held)
+        mine = frozenset(target for _, target in self.descriptors)
+        return ports_behind(mine.union(*(open_targets(one.pid) for one in self.processes)))
 
 
 NOTHING = Snapshot(frozenset(), frozenset(), frozenset())
@@ -136,11 +117,7 @@ NOTHING = Snapshot(frozenset(), frozenset(), frozenset())
 
 
 def _state(process: ProcessId) -> str:
-    if not process.alive():
-        return "zombie"
-    with contextlib.suppress(OSError), open(f"/proc/{process.pid}/comm") as file:
-        return file.read().strip()
-    return "gone since"
+    return (name_of(process) or "gone since") if process.alive() else "zombie"
 
 
 def _await_one_end(processes: frozenset[ProcessId], timeout_s: float) -> None:

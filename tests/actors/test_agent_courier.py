@@ -10,11 +10,12 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gen_agent.actors.courier import Courier
+from gen_agent.actors.courier import BATCH_BYTES, BUNDLE, Courier
+from gen_agent.actors.internal import Bundle
 from gen_agent.errors import Draining
 from gen_agent.events import Event, Response
 from gen_agent.messages import Admission, Completion, EventBatch, EventMessage, Reply
-from gen_agent.sealed import SealedRun
+from gen_agent.sealed import Sealed, SealedRun
 from gen_agent.values import Incarnation, RequestRef, mint
 
 WHO = Incarnation("host", 1, 2, "nonce")
@@ -190,3 +191,99 @@ def test_a_flush_sends_everything_in_order() -> None:
     out.complete("x", REF, Response())
     out.flush()
     assert [message.delivery for message in post.to("x")] == [1, 2, 3, 4]
+
+
+# ---------------------------------------------------------------- bundles
+
+
+class Box:
+    """The address of something that takes bundles."""
+
+    takes_bundles = True
+
+    def __str__(self) -> str:
+        return "box"
+
+
+BOX = Box()
+
+
+def bundled(post: Post) -> list[list[Any]]:
+    """What each transmission to the box held."""
+    return [list(one.messages) if isinstance(one, Bundle) else [one] for one in post.to(BOX)]
+
+
+def test_what_waits_for_a_mailbox_leaves_together() -> None:
+    """C243: two leave at once, the rest in one message, in order, numbered as if they were alone."""
+    post = Post()
+    out = courier(post)
+    for error in (None, None, Draining()):
+        out.admit(BOX, REF, error)
+    out.relay(BOX, REF, 1, run(7), False)
+    out.complete(BOX, REF, Response("text"))
+    post.land_all()
+    first, second, rest = bundled(post)
+    assert [type(one) for one in rest] == [Admission, EventMessage, Completion]
+    assert [one.delivery for one in (*first, *second, *rest)] == [1, 2, 3, 4, 5]
+    assert dict(out.last_numbers()) == {"box": 5}
+
+
+def test_events_wait_for_what_is_under_way() -> None:
+    """Only admissions and completions go beside another transmission; events become a batch meanwhile."""
+    post = Post()
+    out = courier(post)
+    for number in range(3):
+        out.relay(BOX, REF, 1, run(number), True)
+    assert len(post.sent) == 1
+    post.land_all()
+    assert [numbers(many) for many in bundled(post)] == [[0], [1, 2]]
+
+
+def test_others_get_each_message_by_itself() -> None:
+    """An actor that is no mailbox knows no bundles."""
+    post = Post()
+    out = courier(post)
+    for _ in range(5):
+        out.admit("x", REF, None)
+    post.land_all()
+    assert [type(one) for one in post.to("x")] == [Admission] * 5
+
+
+def test_a_users_message_travels_alone() -> None:
+    """C239: what the mailbox might not be able to read takes nothing else with it; the order holds."""
+    post = Post()
+    out = courier(post)
+    for part in ("first", "second", "a", "b", "own", "c", "d"):
+        if part == "own":
+            out.send(BOX, ("own", "message"))
+        else:
+            out.admit(BOX, RequestRef(part, 1), None)
+    post.land_all()
+    got = [[one if isinstance(one, tuple) else one.ref.issuer for one in many] for many in bundled(post)]
+    assert got == [["first"], ["second"], ["a", "b"], [("own", "message")], ["c", "d"]]
+
+
+def test_bundles_are_bounded() -> None:
+    """A bundle ends at so many messages, or where it has become large."""
+    post = Post()
+    out = courier(post)
+    for _ in range(BUNDLE + 3):
+        out.admit(BOX, REF, None)
+    for size in (BATCH_BYTES, 1):
+        out.complete(BOX, REF, Sealed(bytes(size)))
+    out.relay(BOX, REF, 1, run(1), True)
+    out.admit(BOX, REF, None)
+    post.land_all()
+    assert [len(many) for many in bundled(post)] == [1, 1, BUNDLE, 2, 2, 1]
+
+
+def test_haste_only_while_something_waits() -> None:
+    """The courier asks to be told at once of a transmission only if something waits behind it."""
+    post, asked = Post(), list[int]()
+    out = Courier(post, "a", WHO, 100, lambda: asked.append(len(post.sent)))
+    out.admit("x", REF, None)
+    assert asked == []
+    out.admit("x", REF, None)
+    assert asked == [1]
+    post.land()
+    assert asked == [1]

@@ -165,6 +165,18 @@ def test_children_are_sorted_by_when_they_came() -> None:
     assert house.of_callbacks == {PROGRAM}
 
 
+def test_killed_workers_are_forgotten() -> None:
+    """However many workers are killed between callbacks, which see no child: none of them is remembered."""
+    family = Family()
+    house = family.household()
+    for number in range(100):
+        house.enter()
+        house.leave()
+        house.workers_child(ProcessId(2**30 + number, 1))
+    house.enter()
+    assert house._others == frozenset()
+
+
 def test_children_that_ended_are_forgotten() -> None:
     """A pid that comes again is another process."""
     family = Family()

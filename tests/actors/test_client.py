@@ -497,14 +497,20 @@ def test_bad_arguments_raise_at_once() -> None:
 
 
 def test_an_agent_does_not_stop_itself() -> None:
-    """C128: stop of oneself, by name or address, is SelfStop at once; of another one it is a call."""
-    client = AgentClient(Stand())
+    """C128: stop of oneself, by name or address, is SelfStop at once; of another one, a former holder of the
+    name included, it is a call.
+    """
+    stand = Stand()
+    client = AgentClient(stand)
     with scoped_name("a"):
         with pytest.raises(SelfStop):
             client.stop("a")
         with pytest.raises(SelfStop):
-            client.stop(OLD)
+            client.stop(AgentAddress("a", NEW.incarnation, stand.myAddress))
+        assert client.stop(OLD) is not None
         assert client.stop("b") is not None
+    with pytest.raises(SelfStop):
+        client.stop(AgentAddress(None, NEW.incarnation, stand.myAddress))
 
 
 def test_submits_carry_the_actor_as_recipient() -> None:
@@ -598,7 +604,7 @@ def test_an_actor_that_raises_is_offered_its_reply_again(base: str) -> None:
         boss = Boss(agents, Clumsy)
         call = boss.do("list")
         again = boss.got()
-        assert (again.call, again.result()) == (call, ())
+        assert (again.call, again.result()) == (call, [])
 
 
 def test_every_call_of_the_client_is_a_call() -> None:

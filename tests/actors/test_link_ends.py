@@ -27,7 +27,6 @@ def test_orders_and_reports_cross(ends: tuple[AgentEnd, WorkerEnd]) -> None:
     agent.send(orders.Boot(True))
     agent.send(orders.Close(False))
     assert worker.receive() == orders.Boot(True)
-    assert worker.waiting
     assert worker.receive() == orders.Close(False)
     worker.send(orders.Attached())
     assert agent.read() == [orders.Attached()]

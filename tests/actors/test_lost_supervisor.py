@@ -291,11 +291,11 @@ def test_an_actor_whose_supervisor_has_just_died_finds_the_next(base: str) -> No
     with running(base) as agents, agents.private() as other:
         boss = Boss(other)
         boss.do("list")
-        assert boss.got().result() == ()
+        assert boss.got().result() == []
         for _ in range(5):
             kill_supervisor(agents)
             boss.do("list")
-            assert boss.got().result() == ()
+            assert boss.got().result() == []
 
 
 # ---------------------------------------------------------------- a name whose holder has just died

@@ -11,10 +11,11 @@ import pytest
 
 from gen_agent import Event
 from gen_agent.actors.identity import this_process
-from gen_agent.actors.mailbox import BATCH, Batch, MailboxActor, Open, Take
+from gen_agent.actors.internal import Bundle
+from gen_agent.actors.mailbox import BATCH, Batch, MailboxActor, More, Open, Take
 from gen_agent.actors.processes import ProcessId, Watched, descendants
 from gen_agent.actors.system import AgentSystem
-from gen_agent.messages import Down, EventMessage
+from gen_agent.messages import Down, EventMessage, Reply
 from gen_agent.sealed import Sealed
 from gen_agent.values import Incarnation, mint
 from tests.actors.crew import ALL, BASES, running
@@ -146,6 +147,63 @@ def test_users_messages_travel_sealed() -> None:
     assert batch is not None
     assert type(batch.items[0]) is Sealed
     assert pickle.loads(pickle.dumps(batch)).items[0].open() == {"own": "message"}
+
+
+def test_an_order_is_good_for_so_many_batches() -> None:
+    """A script that listens gets batches as something comes, up to its credit; more of it lets more come."""
+    bench, take = Bench(), Take(0, credit=2)
+    bench.handle(take, "script")
+    for number in range(1, 6):
+        bench.handle(event(number), "agent")
+    assert [batch.first for batch in bench.sent] == [1, 2]
+    bench.handle(More(take.call, 1, 1), "script")
+    assert [[item.delivery for item in batch.items] for batch in bench.sent] == [[1], [2], [3, 4, 5]]
+    bench.handle(More(mint.call(), 0, 5), "script")
+    bench.handle(event(6), "agent")
+    assert len(bench.sent) == 3
+
+
+def test_a_new_order_brings_again_what_may_have_been_lost() -> None:
+    """What was given under an earlier order and not acknowledged comes again, and goes on from there."""
+    bench = Bench()
+    bench.handle(Take(0, credit=9), "script")
+    for number in (1, 2, 3):
+        bench.handle(event(number), "agent")
+    again = bench.taken(1)
+    assert again is not None
+    assert (again.first, [item.delivery for item in again.items]) == (2, [2, 3])
+
+
+def test_a_look_beside_an_order_repeats_nothing_later() -> None:
+    """A take that does not wait is answered with what is not acknowledged; the order goes on after that."""
+    bench, order = Bench(), Take(0, credit=9)
+    bench.handle(order, "script")
+    bench.handle(event(1), "agent")
+    look = Take(1, wait=False)
+    bench.handle(look, "script")
+    bench.handle(event(2), "agent")
+    assert [(batch.call, len(batch.items)) for batch in bench.sent] == [
+        (order.call, 1), (look.call, 0), (order.call, 1),
+    ]  # fmt: skip
+
+
+def test_bundles_are_kept_as_what_they_hold() -> None:
+    """C243: what agents put together is put in order and handed over one by one, if it is a delivery."""
+    bench = Bench()
+    bench.handle(Bundle((event(3), event(1), "nonsense", Reply(mint.call()))), "agent")
+    bench.handle(Bundle((event(2), down(3))), "agent")
+    batch = bench.taken(0)
+    assert batch is not None
+    assert [getattr(item, "delivery", None) for item in batch.items] == [1, 2, 3, 3]
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_agents_know_a_mailbox_by_its_address(base: str) -> None:
+    """A script's address, passed on by whatever way, says that it takes bundles."""
+    with running(base) as agents:
+        copied = pickle.loads(pickle.dumps(agents.address))
+        assert copied.takes_bundles
+        assert copied == agents.address
 
 
 @pytest.mark.parametrize("base", ALL)

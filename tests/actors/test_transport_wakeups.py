@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from datetime import timedelta
@@ -106,3 +107,53 @@ def test_watching(system: System) -> None:
     for _ in range(3):
         assert system.actors.ask(lookout, "ring", 5) == (True, b"rung")
     assert system.pid(lookout) != os.getpid()
+
+
+@pytest.fixture
+def pipe() -> Iterator[tuple[int, int]]:
+    """The two ends of a pipe."""
+    ends = os.pipe()
+    yield ends
+    for end in ends:
+        os.close(end)
+
+
+def test_attending(pipe: tuple[int, int]) -> None:
+    """What an actor attends to is told between messages while it can be read, and no more once it is left
+    alone.
+    """
+    transport = transport_class(new_key())(ExternalInterfaceTransportInit(), {"Admin Port": 1}, None, None)
+    looks: list[bytes] = []
+
+    def look() -> None:
+        looks.append(os.read(pipe[0], 1))
+        if len(looks) == 2:
+            transport.leave_alone(pipe[0])
+            transport.addWakeup(timedelta(0), "enough")
+
+    with contextlib.closing(transport):
+        transport.attend(pipe[0], look)
+        os.write(pipe[1], b"abc")
+        transport.run(lambda envelope: False, timedelta(seconds=5))
+        assert looks == [b"a", b"b"]
+        transport.leave_alone(pipe[0])
+
+
+def test_transmitting_attends_to_nothing(pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a process only transmits, what it attends to waits, and does not end every wait at once."""
+    silent = listener("127.0.0.1", 0)
+    transport = transport_class(new_key())(ExternalInterfaceTransportInit(), {"Admin Port": 1}, None, None)
+    waits, told = list[float](), list[int]()
+    wait = transport._poller.wait
+    monkeypatch.setattr(transport._poller, "wait", lambda seconds: (waits.append(seconds), wait(seconds))[1])
+    with contextlib.closing(silent), contextlib.closing(transport):
+        transport.attend(pipe[0], lambda: told.append(len(os.read(pipe[0], 9))))
+        os.write(pipe[1], b"abc")
+        target = ActorAddress(TCPv4ActorAddress(*silent.getsockname(), external=True))
+        transport.scheduleTransmit(None, TransmitIntent(target, "never taken"))
+        assert not transport.run(TransmitOnly, timedelta(seconds=0.05))
+        assert told == []
+        assert len(waits) < 5
+        transport.addWakeup(timedelta(seconds=0.01), "enough")
+        transport.run(lambda envelope: False, timedelta(seconds=5))
+        assert told == [3]

@@ -44,8 +44,8 @@ BREAKAGES: tuple[Breakage, ...] = (
     _breakage(
         "an answer belongs to its frame",
         _FRAMES,
-        "answer.value + self._mac(answer.value + digest,",
-        "answer.value + self._mac(answer.value,",
+        "told + self._mac(told + digest,",
+        "told + self._mac(told,",
         "frames.py::test_answers_belong_to_a_frame",
     ),
     _breakage(
@@ -111,6 +111,27 @@ BREAKAGES: tuple[Breakage, ...] = (
         "        elif False:",
         "lanes.py::test_full_lane",
         "base.py::test_full_lane_of_an_actor",
+    ),
+    _breakage(
+        "an answer nobody waits for wakes nobody",
+        _OUTBOX,
+        "self._poller.heed(waited_for or self._quiet_until is None)",
+        "self._poller.heed(True)",
+        "patience.py::test_a_patient_answer_wakes_nobody_and_is_read_in_passing",
+    ),
+    _breakage(
+        "an answer somebody waits for ends the wait",
+        _OUTBOX,
+        "waited_for = hurry or self._hurried or self._hasty > 0",
+        "waited_for = False",
+        "patience.py::test_an_answer_somebody_waits_for_ends_the_wait",
+    ),
+    _breakage(
+        "transmitting attends to nothing",
+        _LOOP,
+        "        aside = dict(self._attended)\n",
+        "        aside = {}\n",
+        "wakeups.py::test_transmitting_attends_to_nothing",
     ),
     _breakage(
         "loopback only",

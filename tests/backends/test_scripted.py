@@ -12,7 +12,7 @@ import pytest
 
 from gen_agent.backends import scripted
 from gen_agent.backends.scripted import GateError, ScriptedBackend, ScriptedSession, Stage, gate
-from gen_agent.errors import BackendError, StartError
+from gen_agent.errors import BackendError, BackendFailed, StartError
 from gen_agent.events import Event
 from gen_agent.testing.conformance import ConformanceTurn
 from tests.backends.turns import failing, play
@@ -77,6 +77,12 @@ def test_a_refusal_comes_before_anything_is_read(stage: Stage) -> None:
         with pytest.raises(BackendError) as caught:
             backend.prompt(session, "x", ConformanceTurn(session))
         assert caught.value.kind == kind
+
+
+def test_only_a_backend_error_is_a_refusal() -> None:
+    """C257: any other error that `prompt` raises is a crash of the worker, so no script ends with one."""
+    with pytest.raises(TypeError, match="BackendError"):
+        scripted.fail(BackendFailed("busy"))  # type: ignore[arg-type]
 
 
 def test_a_crash_comes_after_the_events_before_it(stage: Stage) -> None:

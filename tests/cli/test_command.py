@@ -9,29 +9,15 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-COMMAND = str(Path(sys.executable).parent / "gen-agent")
+from tests.cli.running import COMMAND, environment, run
+
 BLOCKING = "tests.cli.blocking:Blocking"
 
 pytestmark = pytest.mark.skipif(not os.path.exists(COMMAND), reason="the package is not installed here")
-
-
-def environment() -> dict[str, str]:
-    """The test's own, with this repository's modules."""
-    return {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm"}
-
-
-def run(*arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
-    """Run the command to its end with `given` on standard input."""
-    return subprocess.run(
-        [COMMAND, *arguments], input=given, env=environment(), capture_output=True, text=True, timeout=60,
-        check=False,
-    )  # fmt: skip
 
 
 def test_one_prompt() -> None:

@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import attrs
-from thespian.actors import Actor
+from thespian.actors import Actor, ChildActorExited
+from thespian.system.addressManager import ActorLocalAddress
 
 from gen_agent import (
     Agent,
@@ -28,14 +29,13 @@ from gen_agent import (
 from gen_agent.backends.stage import StageAddress
 from gen_agent.events import Event
 from gen_agent.values import RequestRef
-from tests.contract.diary import SECRET, diaries, note
-from tests.contract.stagehand import GATE_S
+from tests.contract.diary import GATE_S, SECRET, diaries, note, stages
 
 
 @attrs.frozen
 class Act:
     """What a callback does: keep, prompt (with `text`), halt, skip, bad (a wrong shape), raise; or make an
-    actor, or stop the agent called `text`, and keep.
+    actor, mourn its workers, or stop the agent called `text`, and keep.
 
     At `hold`, the tag of a gate, it waits first.
     """
@@ -69,6 +69,7 @@ class Puppet(Agent):
         self.diary: str | None = options["diary"]
         self.stage: StageAddress = options["stage"]
         self.teller = options.get("teller")
+        stages[current_name()] = self.stage
         if self.diary is not None:
             diaries[current_name()] = self.diary
         note(self.diary, "init_agent")
@@ -91,6 +92,15 @@ class Puppet(Agent):
     def make(self, _: str) -> None:
         """Make an actor that says who it is."""
         self.context.send(self.context.create_actor(Child), "who are you?")
+
+    def mourn(self, _: str) -> None:
+        """Have Thespian's word on the ends of workers arrive, as it may at any time, and one's own behind
+        it."""
+        actor: Any = self.context.client._actor
+        for address in actor.seat.addresses:
+            if not isinstance(address.addressDetails, ActorLocalAddress):
+                self.context.send(actor.myAddress, ChildActorExited(address))
+        self.context.send(actor.myAddress, "mourned")
 
     def stop(self, name: str) -> None:
         """Stop an agent, and write down what that raises."""
@@ -158,7 +168,11 @@ class Puppet(Agent):
         self._act("terminate_agent", reason)
 
 
-_DEEDS: dict[str, Callable[[Puppet, str], None]] = {"make": Puppet.make, "stop": Puppet.stop}
+_DEEDS: dict[str, Callable[[Puppet, str], None]] = {
+    "make": Puppet.make,
+    "mourn": Puppet.mourn,
+    "stop": Puppet.stop,
+}
 
 
 class Child(Actor):

@@ -11,7 +11,7 @@ import pytest
 from gen_agent.actors.system import AgentSystem
 from gen_agent.backends.stage import Stage
 from tests.bases import BASES, OWN
-from tests.contract.stagehand import Bare, Stagehand
+from tests.contract.stagehand import Bare, Resettable, Stagehand
 from tests.contract.troupe import Troupe
 from tests.rules import rules_of
 
@@ -39,7 +39,7 @@ def house(base: str, private_runtime_dir: Path) -> Iterator[AgentSystem]:
     """A running system that has forked an agent before, so that what a test finds new is the test's."""
     with AgentSystem(base) as agents:
         with agents.private() as client, Stage() as stage:
-            for backend in (Stagehand, Bare):
+            for backend in (Stagehand, Resettable, Bare):
                 Troupe(client, stage, base).start(backend=backend)
                 client.stop("a")
         yield agents

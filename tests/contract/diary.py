@@ -7,11 +7,19 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from gen_agent.backends.stage import StageAddress
+
 SECRET = "what nobody may see"
 """The text of every exception that a test has raised."""
 
+GATE_S = 60.0
+"""How long anything is held at most; a test that needs it is over or has failed long before."""
+
 diaries: dict[Any, str] = {}
 """The diary of each agent of this process, by name."""
+
+stages: dict[Any, StageAddress] = {}
+"""Its stage."""
 
 
 def note(path: str | None, line: object) -> None:
@@ -35,6 +43,12 @@ def accountant(name: tuple[str, ...], measurements: Mapping[str, Any], metadata:
     keys = [*sorted(measurements), "|", *sorted(metadata.keys() - {"agent"})]
     kind = metadata.get("reason_kind", "")
     note(diaries.get(metadata["agent"]), f"told {'.'.join(name[1:])}: {' '.join(keys)} {kind}".strip())
+
+
+def usher(name: tuple[str, ...], measurements: Mapping[str, Any], metadata: Mapping[str, Any]) -> None:
+    """A telemetry handler that keeps its agent busy at the gate "busy" when an event says so."""
+    if metadata.get("event") == "busy":
+        stages[metadata["agent"]].wait_at("busy", GATE_S)
 
 
 def stumbler(*_: Any) -> None:

@@ -8,14 +8,11 @@ from typing import Any
 
 import attrs
 
-from gen_agent import BackendError
+from gen_agent import BackendError, NotCurrent
 from gen_agent.backend import Backend, Turn
 from gen_agent.backends.stage import StageAddress
 from gen_agent.events import Event
-from tests.contract.diary import SECRET, note
-
-GATE_S = 60.0
-"""How long anything is held at most; a test that needs it is over or has failed long before."""
+from tests.contract.diary import GATE_S, SECRET, note
 
 
 @attrs.frozen
@@ -31,6 +28,7 @@ class Stagehand(Backend):
 
     def __init__(self, stage: StageAddress, diary: str | None = None) -> None:
         self._stage, self._diary = stage, diary
+        self._kept: Turn | None = None
 
     def start_session(self) -> Any:
         note(self._diary, "start_session")
@@ -65,15 +63,38 @@ class Stagehand(Backend):
         """An event whose callback says in the diary what its agent is called."""
         yield Event("who", {"diary": self._diary})
 
+    def keep(self, _: str, turn: Turn) -> Iterator[Event]:
+        """Keep this turn for later ones."""
+        self._kept = turn
+        yield from ()
+
+    def late(self, session_id: str, _: Turn) -> Iterator[Event]:
+        """A checkpoint of the kept turn, which is over; the diary says what it raises."""
+        assert self._kept is not None
+        try:
+            self._kept.checkpoint(session_id)
+        except NotCurrent as error:
+            note(self._diary, f"late {type(error).__name__}")
+        yield from ()
+
     def update_session(self, session: Any, result: Event) -> Any:
         note(self._diary, "update_session")
         return session
 
     def checkpoint_session(self, session: Any, session_id: str) -> Any:
+        if session_id == "raise":
+            raise ValueError(SECRET)
         return attrs.evolve(session, session_id=session_id)
 
     def terminate_session(self, session: Any) -> None:
         note(self._diary, f"terminate_session {session.turns}")
+
+
+class Resettable(Stagehand):
+    """One whose session can begin anew."""
+
+    def reset_session(self, session: Any) -> Any:
+        return Talk()
 
 
 class Bare(Backend):
@@ -110,12 +131,15 @@ _Step = Callable[[Stagehand, str, Turn], Iterable[Event]]
 _STEPS: dict[str, _Step] = {
     "hold": Stagehand.hold,
     "who": Stagehand.who,
+    "keep": Stagehand.keep,
+    "late": Stagehand.late,
     "text": lambda backend, text, turn: (Event.text(text),),
     "pad": lambda backend, size, turn: (Event.text("x" * int(size)),),
     "many": lambda backend, count, turn: (Event.text(str(n)) for n in range(int(count))),
     "boundary": lambda backend, text, turn: (Event.text(text, message_boundary=True),),
     "usage": lambda backend, tokens, turn: (Event.usage(int(tokens), int(tokens)),),
-    "error": lambda backend, reason, turn: (Event.error(reason=reason),),
+    "error": lambda backend, reason, turn: (Event.error(reason=reason) if reason else Event.error(),),
+    "junk": lambda backend, _, turn: (42,),  # type: ignore[dict-item,return-value]
     "result": lambda backend, text, turn: (Event.result(text or None),),
     "checkpoint": _checkpoint,
     "crash": _crash,

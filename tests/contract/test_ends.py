@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from typing import Any
 
 import pytest
 from thespian.actors import ActorExitRequest
 
-from gen_agent import AgentDown, AgentNotFound, DrainTimeout, child_spec
+from gen_agent import AgentDown, AgentNotFound, CallTimeout, DrainTimeout, child_spec
+from gen_agent.actors.processes import Watched
 from gen_agent.messages import Completion
 from tests.actors.crew import Customer
 from tests.actors.test_client import Boss
 from tests.contract.cast import RAISE, Act, Puppet
+from tests.contract.history_desk import Beside
 from tests.contract.stagehand import Stagehand
 from tests.contract.troupe import PATIENCE_S, Troupe, kill, parent_of, process_of
 
@@ -71,6 +74,41 @@ def test_what_happens_to_an_agents_own_actors_is_told_to_it(troupe: Troupe) -> N
     assert troupe.ask(agent, "b") == "b"
     infos = [line for line in troupe.lines(agent) if line.startswith("handle_info")]
     assert infos == [f"handle_info pid {pid}", "handle_info ChildActorExited"]
+
+
+def test_a_workers_end_is_nobodys_message(troupe: Troupe) -> None:
+    """C098: Thespian may tell of a killed worker late or twice; handle_info hears of it never."""
+    agent = troupe.start(book={("handle_event", "mourn"): Act("mourn")})
+    assert troupe.agents.interrupt_request(agent, troupe.hold(agent)) == "accepted"
+    troupe.agents.notify_ack(agent, "mourn")
+    troupe.until(lambda: "handle_info mourned" in troupe.lines(agent))
+    infos = [line for line in troupe.lines(agent) if line.startswith("handle_info")]
+    assert infos == ["handle_info mourned"]
+
+
+def test_two_deaths_at_once(troupe: Troupe) -> None:
+    """C098, C099: when an actor of the agent's own and its worker die while it is busy, handle_info hears of
+    the one, whoever is found first, and never of the other."""
+    book = {("handle_event", "make"): Act("make"), ("handle_event", "held"): Act(hold="callback")}
+    agent = troupe.start(book=book)
+    troupe.agents.notify_ack(agent, "make")
+    troupe.until(lambda: any(line.startswith("handle_info pid ") for line in troupe.lines(agent)))
+    own = int(next(line for line in troupe.lines(agent) if line.startswith("handle_info pid ")).split()[-1])
+    ref = troupe.hold(agent)
+    worker = troupe.stage.wait_blocked("here", PATIENCE_S)
+    troupe.release()
+    assert troupe.outcome(ref) == "held"
+    troupe.agents.notify(agent, "held")
+    troupe.stage.wait_blocked("callback", PATIENCE_S)
+    for pid in (own, worker):  # told of the first, it looks at its children and finds both dead
+        with Watched(pid) as process:
+            process.signal(signal.SIGKILL)
+            assert process.wait(PATIENCE_S)
+    troupe.release("callback")
+    troupe.until(lambda: "handle_info ChildActorExited" in troupe.lines(agent))
+    troupe.until(lambda: troupe.ask(agent, "b") == "b")
+    infos = [line for line in troupe.lines(agent) if line.startswith("handle_info")]
+    assert infos == [f"handle_info pid {own}", "handle_info ChildActorExited"]
 
 
 def test_a_stop_says_the_last_words_in_order(troupe: Troupe) -> None:
@@ -180,6 +218,45 @@ def test_a_drain_of_an_agent_that_is_killed(troupe: Troupe) -> None:
     kill(agent)
     thread.join(PATIENCE_S)
     assert outcome == ["killed"]
+
+
+def test_a_drain_that_was_not_taken_in_time(troupe: Troupe) -> None:
+    """C213: while a callback blocks it is CallTimeout, not DrainTimeout; what was asked for happens all the
+    same."""
+    agent = troupe.start(book={("handle_event", "held"): Act(hold="callback")})
+    monitor = troupe.agents.monitor(agent)
+    troupe.agents.notify(agent, "held")
+    troupe.stage.wait_blocked("callback", PATIENCE_S)
+    with pytest.raises(CallTimeout):
+        troupe.agents.drain(agent, timeout=0.3)
+    troupe.release("callback")
+    assert troupe.until_down(monitor)[1].reason == "normal"
+    with pytest.raises(AgentDown):
+        troupe.agents.drain(agent)
+
+
+def test_an_end_that_was_no_drain(troupe: Troupe) -> None:
+    """C109, C213: a stop during a drain is AgentDown(shutdown) for whoever drains, and so is a crash with its
+    own reason."""
+    reasons = {"stopped": "shutdown", "crashed": "callback_failed"}
+    for name, reason in reasons.items():
+        agent = troupe.start(name, {("handle_response", "held hold:here"): RAISE})
+        troupe.hold(agent)
+        drain = Beside(troupe.more(), lambda client, agent=agent: _drain(client, agent))  # type: ignore[misc]
+        troupe.until(lambda agent=agent: troupe.agents.status(agent).draining)  # type: ignore[misc]
+        if name == "stopped":
+            troupe.agents.stop(agent, timeout=PATIENCE_S)
+            troupe.stage.wait_gone("here", PATIENCE_S)
+        else:
+            troupe.release()
+        drain.read([("answer", reason)])
+
+
+def _drain(client: Any, agent: Any) -> Any:
+    try:
+        return client.drain(agent, timeout=PATIENCE_S)
+    except AgentDown as error:
+        return error.reason
 
 
 def test_a_new_agent_of_a_name_is_new(troupe: Troupe) -> None:

@@ -102,6 +102,22 @@ def test_ends_are_remembered_for_a_bounded_number() -> None:
     assert directory.ended(address(REMEMBERED + 4).incarnation) == Ended("normal")
 
 
+def test_monitors_of_whoever_is_gone_are_dropped() -> None:
+    """C255: scripts that were killed take no monitor back: of thousands a bounded number stays, and all of
+    those who are there.
+    """
+    monitors = Monitors(lambda recipient: recipient != "here")
+    mine = [Watch(mint.monitor(), "here", address(1)) for _ in range(2)]
+    monitors.add(mine[0])
+    for number in range(1_000):
+        monitors.add(Watch(mint.monitor(), f"script {number}", address(1)))
+    monitors.add(mine[1])
+    assert len(monitors) < 100
+    taken = monitors.take(address(1).incarnation)
+    assert [watch for watch in taken if watch.recipient == "here"] == mine
+    assert len(monitors) == 0
+
+
 def test_each_monitor_is_taken_once() -> None:
     """C255: an incarnation's monitors come out once, in order; dropped ones never."""
     monitors = Monitors()

@@ -18,6 +18,7 @@ from gen_agent.errors import (
     Interrupted,
     NoTerminalEvent,
     RequestNotFound,
+    Unsupported,
     WatchdogTimeout,
     WorkerCrashed,
 )
@@ -282,3 +283,15 @@ def test_a_slow_pre_turn_does_not_hold_back_a_completion() -> None:
     rig.tell("next")
     assert conclude_later(rig) == [*FAILINGS, "Complete", "state.changed"]
     assert words(rig.machine.step(on.Concluding(), 1.0))[:2] == ["pre_turn", "state.changed"]
+
+
+def test_the_rest_comes_before_what_has_waited() -> None:
+    """C078, C091: messages that waited for a reset overtake no chain whose turn's end was put off."""
+    rig = Rig().plan("handle_error", lambda ref, error, state: Prompt("chained", state))
+    rig.feed(on.ResetAsked("resetter"))
+    rig.ask("asked")
+    rig.feed(on.InterruptAsked())
+    rig.tell("told")
+    rig.feed(on.ResetEnded("resetter", None, Unsupported()))
+    assert [prompt for prompt, _ in rig.called("pre_turn")] == ["asked", "chained"]
+    assert rig.snapshot().pending_prompts == 1

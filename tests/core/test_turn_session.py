@@ -20,6 +20,7 @@ from gen_agent.errors import (
     NotCurrent,
     NoTerminalEvent,
     ResetFailed,
+    StartError,
     Unsupported,
     UnsupportedCheckpoint,
     WorkerCrashed,
@@ -304,6 +305,8 @@ def test_reset() -> None:
         (SystemExit(), "SystemExit"),
         (None, "invalid_reset_result"),
         (BackendError("p", "busy"), "busy"),
+        (StartError("no quota"), "no quota"),
+        (StartError(), "StartError"),
         (lambda: None, "Unpicklable"),
     ):
         assert run_reset(Resetting(play), old) == (old, None, ResetFailed(reason))

@@ -7,6 +7,7 @@ whose turn begins, before anything else happens: what stands there twice was run
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import socket
 import stat
@@ -88,6 +89,17 @@ class Unruly(Witness):
 
     def handle_response(self, ref: Any, response: Any, state: Any) -> Any:
         raise ValueError("secret")
+
+
+class Hungry(Witness):
+    """Wants more memory than there is."""
+
+    def handle_response(self, ref: Any, response: Any, state: Any) -> Any:
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        with open("/proc/self/statm") as file:
+            now = int(file.read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (now + (8 << 20), hard))
+        return NoReply((state, bytearray(1 << 30)))
 
 
 class Echoing(Witness):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Sequence
 
@@ -28,15 +29,18 @@ class Holding:
     bytes: tuple[int, ...]
     descriptors: int
     children: int
+    objects: int
 
     @classmethod
     def of(cls, processes: Sequence[ProcessId]) -> Holding:
-        """Look now."""
+        """Look now; objects are counted in this process only."""
+        gc.collect()
         pids = [one.pid for one in processes]
         return cls(
             tuple(map(_own_bytes, pids)),
             sum(len(os.listdir(f"/proc/{pid}/fd")) for pid in pids),
             sum(len(children(pid)) for pid in pids),
+            len(gc.get_objects()),
         )
 
 
@@ -49,12 +53,13 @@ class Growth:
     most_per_process: float
     descriptors: int
     children: int
+    objects: int
 
     def __str__(self) -> str:
         return (
             f"{self.cycles} cycles: {self.bytes_per_cycle:+.0f} bytes a cycle, "
             f"{self.most_per_process:+.0f} in the process that grew most, "
-            f"{self.descriptors:+} descriptors, {self.children:+} children"
+            f"{self.descriptors:+} descriptors, {self.children:+} children, {self.objects:+} objects here"
         )
 
 
@@ -86,6 +91,7 @@ def growth(plan: Plan) -> Growth:
         max(grown) / cycles,
         after.descriptors - before.descriptors,
         after.children - before.children,
+        after.objects - before.objects,
     )
 
 

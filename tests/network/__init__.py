@@ -1,0 +1,1 @@
+"""Systems on more than one machine, and what strangers can do to any."""
