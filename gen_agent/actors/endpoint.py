@@ -123,7 +123,7 @@ class ProcessEndpoint:
         if ticket is not None:
             letter.addCallback(
                 lambda result, intent: self._arrived.append(ticket),
-                lambda result, intent: self._returned.append(ticket),
+                lambda result, intent: self._come_back(ticket),
             )
         if self._express is not None:
             self._express.cast(letter)
@@ -132,6 +132,11 @@ class ProcessEndpoint:
         if self._base.transport.behind:
             # It has not left as far as it can.
             self._base._run_transport(timedelta(0), txonly=True)
+
+    def _come_back(self, ticket: CallRef) -> None:
+        self._returned.append(ticket)
+        # Whoever waits is to hear of it.
+        self._base.transport.abort_run()
 
     def receive(self, seconds: float, descriptor: int) -> Any:
         """Run the transport until something comes."""
@@ -225,6 +230,7 @@ class SimpleEndpoint:
             f"{__name__.rpartition('.')[0]}.letterbox.LetterBox", None, None, None
         )
         self._returned: list[CallRef] = []
+        self._arrived: list[CallRef] = []
 
     @property
     def _reference(self) -> Any:
@@ -238,6 +244,8 @@ class SimpleEndpoint:
             self._returned.append(call)
             return
         self._base.actor_send(self._box, address, message)
+        if call is not None:
+            self._arrived.append(call)
 
     def _is_there(self, address: Any) -> bool:
         reference = self._base.actorRegistry.get(getattr(address, "actorAddressString", None))
@@ -262,8 +270,9 @@ class SimpleEndpoint:
         return returned
 
     def delivered(self) -> list[CallRef]:
-        """Nothing is known of deliveries here."""
-        return []
+        """What was posted to an actor that was there."""
+        arrived, self._arrived = self._arrived, []
+        return arrived
 
     def settled(self, call: CallRef) -> None:
         """Nothing is kept of calls here."""

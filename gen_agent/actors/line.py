@@ -17,6 +17,7 @@ from gen_agent.actors.endpoint import WOKEN, Endpoint
 from gen_agent.actors.identity import this_process
 from gen_agent.actors.mailbox import Batch
 from gen_agent.actors.reach import QUIET_S, SUPERVISOR_S
+from gen_agent.actors.unheard import Unheard
 from gen_agent.client.callbook import CallBook, Settled
 from gen_agent.client.protocol import SUPERVISOR, WhyDown
 from gen_agent.client.targets import TO_SUPERVISOR
@@ -31,6 +32,9 @@ FOR_EVER_S = 86_400.0
 LOOKUP_S = 1.0
 """How long a cast waits for the look-up of its name before it is left to leave later."""
 
+ORDER_S = 0.05
+"""How long a call waits for the casts before it to arrive, on a base where it may overtake those to others."""
+
 
 class Line(Batches):
     """One client's calls and casts. Not for two threads at a time: whoever owns it sees to that."""
@@ -38,6 +42,7 @@ class Line(Batches):
     def __init__(self, endpoint: Endpoint) -> None:
         super().__init__(endpoint)
         self.strangers: deque[Any] = deque()
+        self.unheard = Unheard()
         self.on_supervisor_lost: Callable[[], None] = lambda: None
         self.on_no_supervisor: Callable[[], None] = lambda: None
         self._replies: OrderedDict[CallRef, Settled] = OrderedDict()
@@ -68,6 +73,7 @@ class Line(Batches):
             return settled
         finally:
             self._awaited.discard(call)
+            self._lost.discard(call)
             self._book.forget(call)
             self.endpoint.settled(call)
 
@@ -75,10 +81,13 @@ class Line(Batches):
         """Ask the supervisor, a new one if the last is gone."""
         return self.call(TO_SUPERVISOR, message, timeout, asked=SUPERVISOR if asked is None else asked)
 
-    def cast(self, target: Any, message: Cast) -> None:
-        """Send a cast: at once, or as soon as the pending look-up of its name is answered."""
+    def cast(self, target: Any, message: Cast, ticket: CallRef | None = None) -> None:
+        """Send a cast: at once, or as soon as the pending look-up of its name is answered.
+
+        `ticket`: the number under which `unheard` has noted one to an address.
+        """
         self._note_deliveries()
-        self._book.cast(target, message)
+        self._book.cast(target, message, ticket)
         self._flush()
         if self._book.looking():
             end = time.monotonic() + LOOKUP_S
@@ -131,10 +140,14 @@ class Line(Batches):
     def _note_deliveries(self) -> None:
         for ticket in self.endpoint.delivered():
             self._book.delivered(ticket)
+            self.unheard.arrived(ticket)
         if self._failures():
             failed, self._failed = sorted(self._failed, key=lambda ticket: ticket.number), []
             self._undelivered.update(self._awaited.intersection(failed))
             self._book.undelivered(failed)
+            if any([self.unheard.returned(ticket) for ticket in failed]):
+                # Who waits for what was to come of it is to look again.
+                self._lost |= self._awaited
         self._undelivered &= self._awaited
 
     def _route(self, message: Any) -> None:
@@ -186,15 +199,20 @@ class Line(Batches):
         ticket = self._book.ticket(message)
         if isinstance(message, Call):
             if self._may_overtake:
-                # A call may overtake casts on such a base: they have to have left before.
-                self._may_overtake = not self._guarded(lambda: self.endpoint.flush(LOOKUP_S))
+                # What a supervisor is asked to do to an agent is not to come before what the agent was sent.
+                self._may_overtake = False
+                self._guarded(lambda: self.endpoint.flush(ORDER_S))
             self._post(address, message, ticket)
-            return
-        self._may_overtake = not self.endpoint.keeps_order
-        if ticket is not None:
-            self._guarded(lambda: self.endpoint.post_parcel(address, message, ticket))
-        else:
+        elif ticket is None and self.endpoint.keeps_order:
             self._post(address, message, None)
+        else:
+            self._may_overtake = not self.endpoint.keeps_order
+            self._guarded(lambda: self.endpoint.post_parcel(address, message, ticket))
+
+    def order_of_nobody(self, target: Any, message: Call, timeout: float) -> None:
+        """Send a call whose answer nobody waits for; it is forgotten after `timeout`."""
+        self._book.call(target, message, timeout, time.monotonic())
+        self._flush()
 
     def tell_next_supervisor(self, message: Call) -> None:
         """Have the next supervisor told, when anything is sent or waited for; nobody waits for its answer."""

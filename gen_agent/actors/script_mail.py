@@ -71,7 +71,7 @@ class Mail(ScriptSide):
             message = Submit(prompt, mailbox, stream_to=mailbox, stream_batch=True)
             self._pickup.watch(agent)
             stream = Stream(self._pickup, self._guard, target, agent, message.ref, seconds, self._take_back)
-            self._line.cast(agent, message)
+            self._line.cast(agent, message, self._line.unheard.ticket(message.ref, agent))
             return stream
 
     def _find(self, name: Any) -> Any:

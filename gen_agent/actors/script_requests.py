@@ -124,7 +124,9 @@ class Prompts(ScriptSide):
             )
             if mine:
                 self._pickup.expect(message.ref, address)
-            self._line.cast(address, message)
+            self._line.cast(
+                address, message, self._line.unheard.ticket(message.ref, address) if mine else None
+            )
             return message.ref
 
     def poll(self, target: Any, ref: RequestRef, timeout: Any = DEFAULT_TIMEOUT) -> Response | Pending:

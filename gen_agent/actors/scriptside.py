@@ -22,6 +22,7 @@ class ScriptSide:
         self._guard = OneThread(what)
         self._line = Line(endpoint)
         self._pickup = Pickup(self._line)
+        self._guard.before = self._pickup.take_back_dropped
 
     def _call(self, target: Any, message: Call, timeout: float | None) -> Any:
         target = checked_target(target)

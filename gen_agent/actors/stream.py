@@ -30,7 +30,7 @@ class Stream(Iterator[Event]):
 
     Iterating blocks until the next event; at the end it stops, or raises the request's error, `AgentDown` or
     `CallTimeout`. Use it in a `with` block: leaving early cancels the request if it waits and interrupts it
-    if it runs. `ref` is the request's.
+    if it runs. Where it is dropped unclosed, the next use of its client does so. `ref` is the request's.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Stream(Iterator[Event]):
         self._take_back = take_back
         self._queue = pickup.open_queue(ref)
         self._events: deque[Event] = deque()
-        self._admitted = False
+        self._came: list[Admission | Completion] = []
         self._last: Response | GenAgentError | None = None
         self._outcome: Response | GenAgentError | None = None
 
@@ -89,7 +89,7 @@ class Stream(Iterator[Event]):
 
     def _wait(self) -> None:
         try:
-            self._pickup.raise_if_ended(self._agent)
+            self._pickup.raise_if_ended(self._agent, self.ref)
         except AgentDown as down:
             self._finish(self._last or AgentDown(self._target, down.reason, down.detail))
             return
@@ -106,18 +106,23 @@ class Stream(Iterator[Event]):
                 self._events.extend(message.events)
             elif isinstance(message, EventMessage):
                 self._events.append(message.event)
-            elif isinstance(message, Completion):
-                self.dropped_events, self._last = message.dropped_events, message.outcome
-            elif isinstance(message, Admission):
-                self._admitted, self._last = True, message.error or self._last
+            else:
+                self._note(message)
         # A turn that never started is completed before it is admitted (C201): both are this stream's to take.
-        if self._admitted and self._last is not None:
+        if self._last is not None and any(isinstance(message, Admission) for message in self._came):
             self._finish(self._last)
+
+    def _note(self, message: Admission | Completion) -> None:
+        self._came.append(message)
+        if isinstance(message, Completion):
+            self.dropped_events, self._last = message.dropped_events, message.outcome
+        else:
+            self._last = message.error or self._last
 
     def _finish(self, outcome: Response | GenAgentError) -> None:
         if self._outcome is None:
             self._outcome = outcome
-            self._pickup.close_queue(self.ref, ended=True)
+            self._pickup.end_queue(self.ref)
 
     def close(self) -> None:
         """End the request if it has not ended: cancelled while it waits, interrupted while it runs.
@@ -132,8 +137,12 @@ class Stream(Iterator[Event]):
             self._read()
             if self._outcome is None:
                 self._outcome = self._last or error
-                self._pickup.close_queue(self.ref, ended=False)
+                self._pickup.close_queue(self.ref, self._came)
         self._events.clear()
+
+    def __del__(self) -> None:
+        if self._outcome is None:
+            self._pickup.drop(self._agent, self.ref, self._came)
 
     def _end_request(self) -> GenAgentError:
         try:

@@ -142,16 +142,18 @@ class Postings:
         self._pending[probe.call] = Pending(probe, target, target, barrier_of=drain)
         self._post(target, probe, probe.call)
 
-    def cast(self, target: Any, message: Cast) -> None:
-        """Enter a cast; nobody is told what becomes of it."""
+    def cast(self, target: Any, message: Cast, ticket: CallRef | None = None) -> None:
+        """Enter a cast; nobody is told what becomes of it, but of one to an address under `ticket`."""
         by_name = target is not TO_SUPERVISOR and not is_address(target)
-        self._post(target, message, mint.call() if by_name and self._returning else None)
+        self._post(target, message, mint.call() if by_name and self._returning else ticket)
 
     def _post(self, target: Any, message: Call | Cast, ticket: CallRef | None) -> None:
         if target is TO_SUPERVISOR:
             self.outgoing.append((TO_SUPERVISOR, message))
         elif is_address(target):
             self._send(target, message)
+            if ticket is not None and isinstance(message, Cast):
+                self._tickets[id(self.outgoing[-1][1])] = ticket
         else:
             lane = self._lane(target)
             lane.waiting.append(Parcel(ticket, message))
