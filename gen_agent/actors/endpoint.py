@@ -2,13 +2,12 @@
 descriptor.
 
 The law: every client has an endpoint of its own, so that nobody's messages get mixed; an endpoint whose call
-was broken off by an exception is replaced, never used again. On a base without processes everything runs
-inside `receive`. This module knows Thespian's side of a script and no agent.
+was broken off by an exception is replaced, never used again. This module knows no agent, but Thespian's side
+of a script.
 """
 
 from __future__ import annotations
 
-import contextlib
 import time
 from datetime import timedelta
 from typing import Any, Protocol
@@ -19,6 +18,7 @@ from thespian.system.transport import ReceiveEnvelope
 
 from gen_agent.actors.express import Express
 from gen_agent.actors.letters import Letter
+from gen_agent.actors.localendpoint import SimpleEndpoint
 from gen_agent.actors.stock import close_properly, release
 from gen_agent.values import CallRef
 
@@ -213,97 +213,6 @@ class ProcessEndpoint:
     def close(self) -> None:
         """Close the sockets; what has not left is lost."""
         self._base.exit_context()
-
-
-class SimpleEndpoint:
-    """An endpoint on simpleSystemBase: an actor that collects, and the base's queue run until it has
-    something.
-    """
-
-    has_processes = False
-    keeps_order = True
-
-    def __init__(self, system: ActorSystem) -> None:
-        self._system = system
-        self._base = system._systemBase
-        self._box = self._base.newPrimaryActor(
-            f"{__name__.rpartition('.')[0]}.letterbox.LetterBox", None, None, None
-        )
-        self._returned: list[CallRef] = []
-        self._arrived: list[CallRef] = []
-
-    @property
-    def _reference(self) -> Any:
-        return self._base.actorRegistry[self._box.actorAddressString]
-
-    def post(self, address: Any, message: Any, call: CallRef | None = None) -> None:
-        """Queue a message; it is handled during the next `receive`. A call to an actor that has ended comes
-        back.
-        """
-        if call is not None and not self._is_there(address):
-            self._returned.append(call)
-            return
-        self._base.actor_send(self._box, address, message)
-        if call is not None:
-            self._arrived.append(call)
-
-    def _is_there(self, address: Any) -> bool:
-        reference = self._base.actorRegistry.get(getattr(address, "actorAddressString", None))
-        return reference is not None and reference.instance is not None
-
-    def post_parcel(self, address: Any, message: Any, ticket: CallRef | None) -> None:
-        """Queue a message; with a ticket it comes back as a call does."""
-        self.post(address, message, ticket)
-
-    def receive(self, seconds: float, descriptor: int) -> Any:
-        """Run the actors until a message for us is there, or nothing is left to do within `seconds`."""
-        box = self._reference
-        if not box.instance.responses:
-            self._base._realizeWakeups()
-            # Without any time at all the base would not even run what is queued.
-            self._base._runSends(min(max(seconds, 0.001), _LONGEST_S), stop_on_available=box)
-        return box.instance.responses.pop(0) if box.instance.responses else None
-
-    def failed(self) -> list[CallRef]:
-        """What was posted to an actor that had ended."""
-        returned, self._returned = self._returned, []
-        return returned
-
-    def delivered(self) -> list[CallRef]:
-        """What was posted to an actor that was there."""
-        arrived, self._arrived = self._arrived, []
-        return arrived
-
-    def settled(self, call: CallRef) -> None:
-        """Nothing is kept of calls here."""
-
-    def create(self, actor: Any, global_name: str | None = None) -> Any:
-        """Create the actor in this process."""
-        return self._base.newPrimaryActor(actor, None, global_name, None)
-
-    def give_up(self, address: Any) -> None:
-        """Nothing is on its way here."""
-
-    def answers(self) -> bool:
-        """Everything is in this process."""
-        return True
-
-    def flush(self, seconds: float) -> bool:
-        """Run what is queued."""
-        self._base._runSends()
-        return not self._base._pendingSends
-
-    def clone(self) -> SimpleEndpoint:
-        """Another endpoint in the same process."""
-        return SimpleEndpoint(self._system)
-
-    def mend(self) -> None:
-        """Nothing is held here."""
-
-    def close(self) -> None:
-        """Forget the collecting actor."""
-        with contextlib.suppress(KeyError):
-            self._base.actorRegistry[self._box.actorAddressString] = None
 
 
 def endpoint_of(system: ActorSystem) -> ProcessEndpoint | SimpleEndpoint:

@@ -33,7 +33,7 @@ LOOKUP_S = 1.0
 """How long a cast waits for the look-up of its name before it is left to leave later."""
 
 ORDER_S = 0.05
-"""How long a call waits for the casts before it to arrive, on a base where it may overtake those to others."""
+"""How long a call waits for the casts before it to arrive, on a base where it may overtake some; seconds."""
 
 
 class Line(Batches):
@@ -145,7 +145,7 @@ class Line(Batches):
             failed, self._failed = sorted(self._failed, key=lambda ticket: ticket.number), []
             self._undelivered.update(self._awaited.intersection(failed))
             self._book.undelivered(failed)
-            if any([self.unheard.returned(ticket) for ticket in failed]):
+            if [ticket for ticket in failed if self.unheard.returned(ticket)]:
                 # Who waits for what was to come of it is to look again.
                 self._lost |= self._awaited
         self._undelivered &= self._awaited

@@ -7,6 +7,7 @@ it comes after everything that agent sent. This module must not know how message
 from __future__ import annotations
 
 import time
+from collections import deque
 from typing import Any
 
 from thespian.actors import ActorExitRequest
