@@ -21,8 +21,11 @@ from tests.faults.test_recipients import Listener, await_result
 FLOOD = 1_000_000
 ENDLESS = 10**9
 
+MINUTES = pytest.mark.timeout(600)
+"""For what takes minutes on a busy computer and Thespian's own base."""
 
-@pytest.mark.parametrize("messages", [1_000, pytest.param(5_000, marks=pytest.mark.faults)])
+
+@pytest.mark.parametrize("messages", [1_000, pytest.param(5_000, marks=[pytest.mark.faults, MINUTES])])
 def test_both_ways_at_once(messages: int, agents: AgentSystem, tmp_path: Path) -> None:
     """C239: Thousands of casts of a script and as many messages of its agent cross: all arrive, in order,
     none twice.
@@ -78,6 +81,7 @@ def test_a_flooded_agent_stops(agents: AgentSystem, tmp_path: Path) -> None:
 
 
 @pytest.mark.faults
+@MINUTES
 def test_a_million_events(agents: AgentSystem, tmp_path: Path) -> None:
     """C165, C166: every one of a million events is observed, and relayed or counted; other calls are
     answered.
@@ -107,6 +111,7 @@ def test_a_million_events(agents: AgentSystem, tmp_path: Path) -> None:
 
 
 @pytest.mark.faults
+@MINUTES
 def test_a_million_events_for_a_stopped_recipient(agents: AgentSystem, tmp_path: Path) -> None:
     """C181: what a stopped recipient does not take is dropped above a bound, so that the agent does not
     grow.
