@@ -3,8 +3,11 @@ in the log, what a script may ask of a system."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
+import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,14 +15,18 @@ from typing import Any
 import pytest
 from thespian.actors import ActorSystem
 
-from gen_agent import AgentDown, WorkerCrashed
+from gen_agent import PENDING, AgentDown, CallTimeout, Event, WorkerCrashed
 from gen_agent.actors.system import AgentSystem
 from gen_agent.backends.echo import EchoBackend
+from gen_agent.backends.scripted import Stage, reply
 from gen_agent.values import AgentAddress, mint
-from tests.actors.crew import ALL, BASES, Diary, running
+from tests.actors.crew import ALL, BASES, Diary, held, running, scripted
 
 LATE_S = 20.0
 """When what was to come at once is late, on any machine; in seconds."""
+
+HASTY_S = 0.8
+"""How long a dozen casts may take on a machine that is busy: they wait for nobody."""
 
 NOT_FOR: dict[str, tuple[str, ...]] = {
     "multiprocTCPBase": ("bind", "key_file"),
@@ -72,6 +79,110 @@ def test_calls_to_the_dead_are_told_so(agents: AgentSystem, end: str) -> None:
             with pytest.raises(AgentDown) as caught:
                 ask(agents, dead)
             assert (caught.value.target, caught.value.reason) == (dead, "noproc")
+
+
+def until(agents: AgentSystem, fact: Callable[[], bool]) -> None:
+    """Wait until something is so that only asking tells."""
+    end = time.monotonic() + LATE_S
+    while not fact():
+        assert time.monotonic() < end, "it never became so"
+        assert agents.receive(lambda _: False, timeout=0.01) is None
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_casts_to_a_busy_agent_leave_at_once(base: str) -> None:
+    """C103, C125, C195, C205: casts to an agent that is blocked in a callback return at once, to its address
+    and to its name, and reach it in order though their sender does nothing more."""
+    with Stage() as stage, running(base) as agents, agents.private() as other:
+        agent = agents.start_agent(Diary, name="a", backend="echo")
+        assert (agents.address, agents.whereis("a")) == (agents.address, agent)
+        agents.notify(agent, ("hold", stage.address, "callback"))
+        stage.wait_blocked("callback")
+        began = time.monotonic()
+        for number in range(10):
+            agents.notify("a", number)
+        agents.submit_with_completion(agent, "x")
+        agents.notify(agent, 10)
+        agents.halt(agent)
+        assert time.monotonic() - began < HASTY_S
+        stage.release("callback")
+        until(other, lambda: other.status(agent, timeout=LATE_S).halted)
+        told = [event for event in other.status(agent).agent_state if isinstance(event, int)]
+        assert told == list(range(11))
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_a_call_comes_after_the_casts_before_it(base: str) -> None:
+    """C209: calls and casts to a blocked agent are handled as they were made, also a call given up since."""
+    with Stage() as stage, running(base) as agents:
+        agent = agents.start_agent(Diary, name="a", backend="echo")
+        for turn in range(3):
+            agents.notify(agent, ("hold", stage.address, f"callback{turn}"))
+            stage.wait_blocked(f"callback{turn}")
+            for number in range(5):
+                agents.notify(agent, number)
+            with pytest.raises(CallTimeout):
+                agents.notify_ack(agent, "called", timeout=0.1)
+            agents.notify(agent, 5)
+            stage.release(f"callback{turn}")
+            state = agents.status(agent, timeout=LATE_S).agent_state
+            assert state[-7:] == (0, 1, 2, 3, 4, "called", 5)
+
+
+@pytest.mark.parametrize("base", ALL)
+def test_nobody_at_a_plain_address_is_told(base: str) -> None:
+    """C196: a request that found nobody at a plain address ends with AgentDown, noproc, a stream's, too."""
+    with running(base) as agents:
+        agent = agents.start_agent(Diary, name="a", backend="echo")
+        assert agents.ask(agent.actor, "x").text == "echo: x"
+        agents.stop(agent)
+        ref = agents.submit_with_completion(agent.actor, "x")
+        stream = agents.stream(agent.actor, "x")
+        for ask in (lambda: agents.completion(ref), lambda: next(stream)):
+            with pytest.raises(AgentDown) as caught:
+                ask()
+            assert (caught.value.target, caught.value.reason) == (agent.actor, "noproc")
+
+
+def _drop(stream: Any) -> None:
+    for _ in stream:
+        raise LookupError
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_a_dropped_stream_is_taken_back(base: str) -> None:
+    """C120, C122: the next use of its client ends a stream's request that nobody holds any more: queued or
+    running, and no other; nothing of it is kept."""
+    with Stage() as stage, running(base) as agents:
+        streamed = (Event.text("a"), *held("midway"))
+        agent = agents.start_agent(Diary, name="a", **scripted(stage, streamed, held("next"), reply("last")))
+        with contextlib.suppress(LookupError):
+            _drop(agents.stream(agent, "running"))
+        agents.stream(agent, "queued")
+        kept = agents.tell(agent, "kept")
+        stage.wait_blocked("next")
+        stage.release("next")
+        until(agents, lambda: agents.poll(agent, kept) is not PENDING)
+        assert stage.history() == ("running", "kept")
+        assert agents.ask(agent, "more", timeout=LATE_S).text == "last"
+        assert agents.receive(timeout=0) is None
+        assert not agents._pickup._queues
+        assert not agents._pickup._unwanted._left
+
+
+def test_a_stream_dropped_in_another_thread_sends_nothing_there() -> None:
+    """A stream that the collector takes in any thread is left to the next use of its client."""
+    with Stage() as stage, running("genAgentTCPBase") as agents:
+        agent = agents.start_agent(Diary, name="a", **scripted(stage, held()))
+        streams = [agents.stream(agent, "x")]
+        stage.wait_blocked("held")
+        thread = threading.Thread(target=streams.clear)
+        thread.start()
+        thread.join()
+        with agents.private() as other:
+            assert other.runtime_snapshot(agent).current_request is not None
+            agents.resume(agent)
+            until(other, lambda: other.runtime_snapshot(agent).current_request is None)
 
 
 @pytest.mark.parametrize("base", BASES)
