@@ -140,8 +140,6 @@ class RunLoop:
                 ReceiveEnvelope(self.myAddress, WakeupMessage(wakeup.period, wakeup.payload))
             )
         # Only what is there now: a handler that keeps sending to itself must not keep the sockets waiting.
-        for _ in range(len(self._calls)):
-            self._calls.popleft()()
         for _ in range(len(self._arrived)):
             envelope = self._arrived.popleft()
             if envelope is self._watch_message:
@@ -151,6 +149,9 @@ class RunLoop:
             result = Thespian__Run_HandlerResult(handler(envelope))
             if not result:
                 return result
+        # After the messages: who sent one and then let a worker go on may count on this order.
+        for _ in range(len(self._calls)):
+            self._calls.popleft()()
         return None
 
     def _complete(self) -> None:

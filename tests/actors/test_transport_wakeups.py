@@ -12,7 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from thespian.actors import ActorAddress
-from thespian.system.transport import ExternalInterfaceTransportInit, TransmitIntent, TransmitOnly
+from thespian.system.transport import (
+    ExternalInterfaceTransportInit,
+    ReceiveEnvelope,
+    TransmitIntent,
+    TransmitOnly,
+)
 from thespian.system.transport.IPBase import TCPv4ActorAddress
 
 from gen_agent.actors import wakeups
@@ -157,3 +162,22 @@ def test_transmitting_attends_to_nothing(pipe: tuple[int, int], monkeypatch: pyt
         transport.addWakeup(timedelta(seconds=0.01), "enough")
         transport.run(lambda envelope: False, timedelta(seconds=5))
         assert told == [3]
+
+
+def test_messages_come_before_what_is_attended_to() -> None:
+    """Of a message and something attended to that are there at once, the message comes first."""
+    transport = transport_class(new_key())(ExternalInterfaceTransportInit(), {"Admin Port": 1}, None, None)
+    order: list[str] = []
+
+    def look() -> None:
+        order.append("look")
+        transport.addWakeup(timedelta(0), "enough")
+
+    with contextlib.closing(transport):
+        transport.call_soon(look)
+        transport._arrived.append(ReceiveEnvelope(transport.myAddress, "message"))
+        transport.run(
+            lambda envelope: envelope.message == "message" and not order.append("message"),
+            timedelta(seconds=5),
+        )
+    assert order == ["message", "look"]

@@ -35,8 +35,8 @@ def drain(scene: Scene) -> None:
 
 def kill_agent(scene: Scene) -> None:
     """As the kernel does when there is no memory left."""
-    kill(process_of(scene.address), signal.SIGKILL)
     with Watched(scene.worker) as worker:
+        kill(process_of(scene.address), signal.SIGKILL)
         assert worker.wait(PATIENCE_S)
 
 
