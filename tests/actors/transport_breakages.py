@@ -137,7 +137,8 @@ BREAKAGES: tuple[Breakage, ...] = (
         "messages come before what is attended to",
         _LOOP,
         "        for _ in range(len(self._arrived)):\n",
-        "        while self._calls:\n            self._calls.popleft()()\n        for _ in range(len(self._arrived)):\n",
+        "        while self._calls:\n            self._calls.popleft()()\n"
+        "        for _ in range(len(self._arrived)):\n",
         "wakeups.py::test_messages_come_before_what_is_attended_to",
     ),
     _breakage(
