@@ -110,6 +110,6 @@ BREAKAGES: tuple[Breakage, ...] = (
         "actors/children",
         "    manager.childDied()\n",
         "    pass\n",
-        "contract/test_ends.py::test_two_deaths_at_once",
+        "actors/test_children.py::test_the_other_dead_are_told_of_first",
     ),
 )
