@@ -112,4 +112,11 @@ BREAKAGES: tuple[Breakage, ...] = (
         "    pass\n",
         "actors/test_children.py::test_the_other_dead_are_told_of_first",
     ),
+    _outside(
+        "a worker that is dead when a prompt comes is replaced for it",
+        "actors/seat",
+        "            if self._actor.watcher.wait_for((DEATH,), 0.0):\n",
+        "            if False:\n",
+        "faults/test_start_faults.py::test_a_worker_killed_idle_costs_nothing",
+    ),
 )

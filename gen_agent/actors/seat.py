@@ -125,7 +125,11 @@ class WorkerSeat(WorkerPlace):
         if self._worker is None:
             self._replace()
         elif self._worker.phase is Phase.READY:
-            self._work.give(self._worker)
+            if self._actor.watcher.wait_for((DEATH,), 0.0):
+                # Nothing was begun: its successor does it.
+                self._ended(self._worker)
+            else:
+                self._work.give(self._worker)
 
     def answer_checkpoint(self, effect: signals.AnswerCheckpoint) -> None:
         """Let the worker go on from its checkpoint."""
