@@ -6,6 +6,7 @@ This module must not know what commands there are.
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from collections.abc import Iterator
 
@@ -31,7 +32,17 @@ def told() -> Iterator[None]:
         sys.exit(INTERRUPTED)
     except _FAILURES as error:
         say(failure_line(error))
+        _drop_unwritten()
         sys.exit(FAILED)
+
+
+def _drop_unwritten() -> None:
+    # What can't be written now can't be at the interpreter's end either, which would end with its own status.
+    try:
+        sys.stdout.flush()
+    except OSError:
+        with open(os.devnull, "wb") as nothing:
+            os.dup2(nothing.fileno(), sys.stdout.fileno())
 
 
 def say(text: str) -> None:

@@ -19,8 +19,9 @@ COMMAND = str(Path(sys.executable).parent / "gen-agent")
 
 
 def environment(**more: str) -> dict[str, str]:
-    """The test's own, with this repository's modules."""
-    return {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", **more}
+    """The test's own, with this repository's modules, and buffers as a user has them."""
+    own = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    return {**own, "PYTHONPATH": str(ROOT), "TERM": "xterm", **more}
 
 
 def run(*arguments: str, given: str = "", **more: str) -> subprocess.CompletedProcess[str]:
