@@ -158,9 +158,10 @@ def measured(agents: AgentSystem, tmp_path: Path, repeated: Repeated, warm_up: i
 
 @pytest.mark.parametrize("repeated", REPEATED, ids=lambda one: one.what.__name__)
 def test_what_is_repeated_leaves_nothing(repeated: Repeated, agents: AgentSystem, tmp_path: Path) -> None:
-    """C157: a few times, descriptors and children of every process of the system are what they were."""
+    """C157: a few times, no process of the system has more descriptors or children than before."""
     found = measured(agents, tmp_path, repeated, *repeated.short)
-    assert (found.descriptors, found.children) == (0, 0)
+    assert found.descriptors <= 0
+    assert found.children <= 0
 
 
 @pytest.mark.faults
@@ -173,6 +174,7 @@ def test_what_is_repeated_for_long_costs_no_memory(
     no cycle leaves an object in the tables of this one.
     """
     found = measured(agents, tmp_path, repeated, *repeated.long)
-    assert (found.descriptors, found.children) == (0, 0)
+    assert found.descriptors <= 0
+    assert found.children <= 0
     assert found.objects < found.cycles
     assert not repeated.settles or found.bytes_per_cycle < MOST_BYTES
