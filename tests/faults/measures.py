@@ -103,6 +103,7 @@ def _settled(plan: Plan, wanted: Holding | None) -> Holding:
         last, found = found, Holding.of(plan.processes)
         # What was still ending when the warm-up was over may make it less in the end, never more.
         most = last if wanted is None else wanted
-        if found.descriptors <= most.descriptors and found.children <= most.children:
+        steady = wanted is not None or found.descriptors == last.descriptors
+        if steady and found.descriptors <= most.descriptors and found.children <= most.children:
             break
     return found
