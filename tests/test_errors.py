@@ -74,7 +74,7 @@ TABLE = {
 
 
 def test_every_error_has_its_code_and_fields() -> None:
-    """C251-C254: the table of all errors, their codes and their fields in order."""
+    """C251, C252, C253, C254: the table of all errors, their codes and their fields in order."""
     found = {cls.__name__: (cls.code, cls.names) for cls in ERRORS if cls is not GenAgentError}
     assert found == TABLE
 

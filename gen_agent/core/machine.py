@@ -167,8 +167,7 @@ class Machine:
     """One agent. `hooks`, `emit` and `log` are called during a step; everything else leaves as an effect.
 
     `emit(name, measurements, metadata)` and `log(level, text)` must not raise; nothing is put together for
-    `emit` while `heard()` is false. `nonce` makes the refs of the
-    agent's own prompts unique.
+    `emit` while `heard()` is false. `nonce` makes the refs of the agent's own prompts unique.
     """
 
     __slots__ = ("_model", "_row", "_row_of")

@@ -102,21 +102,25 @@ class Model:
         self.streams = False
         self.session: Sealed | None = None
         self.session_version = 0
-        self.prompts = PromptQueue(options.max_pending_prompts, options.max_pending_prompt_bytes)
-        self.notices = NoticeQueue(options.max_pending_notifications, options.max_pending_notification_bytes)
-        self.results = ResultCache(options.max_tell_results, options.max_tell_result_bytes)
         self.turn: Turn | None = None
         self.turns = 0
-        self.slot: Slot | None = None
-        self.pacing = 0
         self.reset: Reset | None = None
         self.ending: Ending | None = None
         self.drained: tuple[Any, ...] = ()
-        self.postponed: deque[Event] = deque()
-        self.rest: Callable[[], None] | None = None
         self.now = 0.0
         self.out: list[Any] = []
         self._nonce, self._minted = nonce, 0
+        self._begin_waiting(options)
+
+    def _begin_waiting(self, options: AgentOptions) -> None:
+        """Nothing waits yet, anywhere."""
+        self.prompts = PromptQueue(options.max_pending_prompts, options.max_pending_prompt_bytes)
+        self.notices = NoticeQueue(options.max_pending_notifications, options.max_pending_notification_bytes)
+        self.results = ResultCache(options.max_tell_results, options.max_tell_result_bytes)
+        self.slot: Slot | None = None
+        self.pacing = 0
+        self.postponed: deque[Event] = deque()
+        self.rest: Callable[[], None] | None = None
 
     def mint(self) -> RequestRef:
         """A ref for a prompt of the agent's own making: unique by the nonce, and reproducible."""

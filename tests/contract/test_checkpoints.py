@@ -52,3 +52,11 @@ def test_a_checkpoint_of_a_turn_that_is_over(troupe: Troupe) -> None:
     assert troupe.ask(agent, "b late:id-9") == "b"
     assert "late NotCurrent" in troupe.written()
     assert troupe.agents.ask(agent, "c").session_id is None
+
+
+@pytest.mark.parametrize("end", ["error:r", "crash", "exit:3"])
+def test_an_accepted_id_outlives_its_turn(troupe: Troupe, end: str) -> None:
+    """C098, C190: whatever ends the turn, the next one has the id, in the same worker or its successor."""
+    agent = troupe.start()
+    troupe.ask(agent, f"a checkpoint:id-1 {end}")
+    assert troupe.agents.ask(agent, "b", timeout=PATIENCE_S).session_id == "id-1"
