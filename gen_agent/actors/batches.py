@@ -6,6 +6,7 @@ waits for one. This module opens nothing.
 
 from __future__ import annotations
 
+import abc
 import time
 from collections import deque
 from collections.abc import Callable
@@ -32,8 +33,9 @@ class Batches(Reach):
         self._undelivered: set[CallRef] = set()
         self._lost: set[CallRef] = set()
 
+    @abc.abstractmethod
     def _until(self, done: Callable[[], Any], end: float | None, call: CallRef | None) -> Any:
-        raise NotImplementedError
+        """Receive until `done()` is true, the time is over, or that call has failed."""
 
     def order(self, mailbox: Any, message: Call) -> None:
         """Ask the mailbox for batches under this call's number; they are kept until `drop_order`."""

@@ -6,6 +6,7 @@ module must not know how messages travel.
 
 from __future__ import annotations
 
+import abc
 import contextlib
 import itertools
 import sys
@@ -36,7 +37,7 @@ REMEMBERED = 1_000
 _OF_A_REQUEST = (Admission, EventMessage, EventBatch, Completion)
 
 
-class Fetching:
+class Fetching(abc.ABC):
     """One script's side of its mailbox: what came, told apart and in order."""
 
     def __init__(self, line: Line) -> None:
@@ -56,11 +57,13 @@ class Fetching:
         line.on_supervisor_lost = self._supervisor_lost
         line.on_no_supervisor = self._no_supervisor
 
+    @abc.abstractmethod
     def _supervisor_lost(self) -> None:
-        raise NotImplementedError
+        """The supervisor is gone."""
 
+    @abc.abstractmethod
     def _no_supervisor(self) -> None:
-        raise NotImplementedError
+        """There is none, and there will be none."""
 
     @property
     def address(self) -> Any:

@@ -7,6 +7,7 @@ greeting.
 
 from __future__ import annotations
 
+import abc
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable
@@ -39,7 +40,7 @@ _REMEMBERED = 10_000
 _SUPERVISOR_KEY = "the supervisor"
 
 
-class Reach:
+class Reach(abc.ABC):
     """The part of a line that knows processes; what a line makes of them is in the methods it overrides."""
 
     def __init__(self, endpoint: Endpoint) -> None:
@@ -57,23 +58,29 @@ class Reach:
 
     # ---------------------------------------------------------------- for the line
 
+    @abc.abstractmethod
     def _route(self, message: Any) -> None:
-        raise NotImplementedError
+        """Take in what has arrived."""
 
+    @abc.abstractmethod
     def _supervisor_gone(self) -> None:
-        raise NotImplementedError
+        """The supervisor is gone: what was asked of it fails or is asked again."""
 
+    @abc.abstractmethod
     def _resend(self) -> None:
-        raise NotImplementedError
+        """The endpoint was replaced: ask anew what may be asked twice."""
 
+    @abc.abstractmethod
     def _holders(self) -> frozenset[Incarnation]:
-        raise NotImplementedError
+        """Whom calls are waiting for."""
 
+    @abc.abstractmethod
     def _is_asked_about(self, incarnation: Incarnation) -> bool:
-        raise NotImplementedError
+        """Whether it is being asked how that one ended."""
 
+    @abc.abstractmethod
     def _watch_afar(self, address: AgentAddress) -> None:
-        raise NotImplementedError
+        """Have the death of an agent elsewhere become known."""
 
     # ---------------------------------------------------------------- the endpoint
 

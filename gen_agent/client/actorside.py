@@ -9,6 +9,7 @@ This module knows no Thespian: an actor is something with `send`, `createActor` 
 
 from __future__ import annotations
 
+import abc
 import itertools
 import time
 from collections import OrderedDict, deque
@@ -39,7 +40,7 @@ class _Alarm:
     number: int
 
 
-class Sending:
+class Sending(abc.ABC):
     """The sending half of `AgentClient`: the call book, the supervisor, one alarm at a time."""
 
     _actor: Any
@@ -133,8 +134,9 @@ class Sending:
         seconds = max(0.0, self._alarm_due - now)
         self._actor.wakeupAfter(timedelta(seconds=seconds), _Alarm(next(self._alarms)))
 
+    @abc.abstractmethod
     def _receive(self, message: Any, sender: Any) -> Any:
-        raise NotImplementedError
+        """What Thespian calls instead of the actor's own `receiveMessage`."""
 
 
 class ActorSide(Sending):
