@@ -108,9 +108,9 @@ BREAKAGES: tuple[Breakage, ...] = (
     _outside(
         "C099: one death does not hide another",
         "actors/children",
-        "    manager.childDied()\n",
-        "    pass\n",
-        "actors/test_children.py::test_the_other_dead_are_told_of_first",
+        "        manager.childDied()\n",
+        "        pass\n",
+        "contract/test_ends.py::test_a_death_told_late_hides_none",
     ),
     _outside(
         "a worker that is dead when a prompt comes is replaced for it",

@@ -52,6 +52,7 @@ def create_child(parent: Actor, cls: type[Actor], requirements: Any = None) -> C
     Raises `CannotCreate` where Thespian would only log that it could not fork. With `requirements` the child
     may be on another machine: then it has no process here.
     """
+    _hear_of_each(parent._myRef)
     known = len(_infos(parent))
     address = parent.createActor(cls, requirements)
     if not hasattr(parent._myRef, "transport"):
@@ -62,6 +63,26 @@ def create_child(parent: Actor, cls: type[Actor], requirements: Any = None) -> C
     if requirements:
         return Child(address)
     raise CannotCreate(cls.__name__)
+
+
+def _hear_of_each(manager: Any) -> None:
+    """Have Thespian tell of each death (C099): with one that was told it forgets all who are dead by then."""
+    if not hasattr(manager, "childDied") or "_childExited" in vars(manager):
+        return
+
+    def forget(address: Any) -> None:
+        manager._child_procs = [
+            info
+            for info in getattr(manager, "_child_procs", ())
+            if not _is_at(info, address) or manager._checkChildLiveness(info)
+        ]
+        manager.childDied()
+
+    manager._childExited = forget
+
+
+def _is_at(info: Any, address: Any) -> bool:
+    return address in (info.childAddr, getattr(info, "childRealAddr", None))
 
 
 def _infos(actor: Actor) -> list[Any]:
@@ -87,8 +108,6 @@ def forget_child(parent: Actor, child: Child) -> None:
     if info is None:
         return
     manager._child_procs = [other for other in _infos(parent) if other is not info]
-    # With one child Thespian forgets all that are dead by now: of the others it has to tell first.
-    manager.childDied()
     address = getattr(info, "childRealAddr", None)
     if address is not None:
         manager._handleChildExited(address)

@@ -5,19 +5,64 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from gen_agent.actors.children import Child, forget_child
+import pytest
+
+from gen_agent.actors.children import Child, create_child, forget_child
 
 
-def test_the_other_dead_are_told_of_first() -> None:
-    """C099: before a child is struck out Thespian looks at all others: it would forget them with that one."""
-    told: list[str] = []
-    gone, other = SimpleNamespace(childRealAddr="gone"), SimpleNamespace(childRealAddr="other")
-    manager: Any = SimpleNamespace(
-        _child_procs=[gone, other],
-        childDied=lambda: told.append("looked"),
-        _handleChildExited=told.append,
-    )
-    parent: Any = SimpleNamespace(_myRef=manager)
-    forget_child(parent, Child("address", None, gone))
-    assert told == ["looked", "gone"]
-    assert manager._child_procs == [other]
+class Manager:
+    """What Thespian does with children that are dead: it tells of them once, or never."""
+
+    def __init__(self, *living: str) -> None:
+        self._child_procs: list[Any] = []
+        self._living, self.transport = set(living), None
+        self.told: list[Any] = []
+
+    def create(self, name: str) -> str:
+        self._child_procs.append(SimpleNamespace(childAddr=name, childProc=SimpleNamespace(pid=1)))
+        return name
+
+    def _checkChildLiveness(self, info: Any) -> bool:
+        return info.childAddr in self._living
+
+    def _childExited(self, _: str) -> None:
+        self._child_procs = [info for info in self._child_procs if self._checkChildLiveness(info)]
+
+    def _handleChildExited(self, address: str) -> None:
+        self._childExited(address)
+
+    def childDied(self) -> None:
+        self.told += [info.childAddr for info in self._child_procs if not self._checkChildLiveness(info)]
+        Manager._childExited(self, "")
+
+
+def parent_of(manager: Manager, *names: str) -> Any:
+    """An actor with those children."""
+    actor: Any = SimpleNamespace(_myRef=manager, createActor=lambda name, _: manager.create(name))
+    for name in names:
+        create_child(actor, name)  # type: ignore[arg-type]
+    return actor
+
+
+def test_of_each_dead_child_is_told() -> None:
+    """C099: when one death is noted, those found dead beside it are told of, once, and not forgotten."""
+    manager = Manager("alive")
+    parent_of(manager, "told", "other", "alive")
+    manager._handleChildExited("told")
+    assert manager.told == ["other"]
+    assert [info.childAddr for info in manager._child_procs] == ["alive"]
+    manager.childDied()
+    assert manager.told == ["other"]
+
+
+@pytest.mark.parametrize("real", [None, "told"])
+def test_a_child_struck_out_hides_no_other(real: str | None) -> None:
+    """C099: striking a child out, with an address or before it had one, forgets no other that is dead."""
+    manager = Manager()
+    parent = parent_of(manager, "told", "other")
+    info = manager._child_procs[0]
+    if real is not None:
+        info.childRealAddr = real
+    forget_child(parent, Child("told", None, info))
+    manager.childDied()
+    assert manager.told == ["other"]

@@ -7,6 +7,7 @@ agent's state and, where there is one, in its diary, a file that also the backen
 from __future__ import annotations
 
 import os
+import signal
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -26,6 +27,7 @@ from gen_agent import (
     StartError,
     current_name,
 )
+from gen_agent.actors.processes import Watched
 from gen_agent.backends.stage import StageAddress
 from gen_agent.events import Event
 from gen_agent.values import RequestRef
@@ -35,7 +37,7 @@ from tests.contract.diary import GATE_S, SECRET, diaries, note, stages
 @attrs.frozen
 class Act:
     """What a callback does: keep, prompt (with `text`), halt, skip, bad (a wrong shape), raise; or make an
-    actor, mourn its workers, or stop the agent called `text`, and keep.
+    actor, lose the one with this pid, mourn its workers, or stop the agent called `text`, and keep.
 
     At `hold`, the tag of a gate, it waits first.
     """
@@ -86,12 +88,19 @@ class Puppet(Agent):
         if act.what == "raise":
             raise ValueError(SECRET)
         if act.what in _DEEDS:
-            _DEEDS[act.what](self, act.text)
+            _DEEDS[act.what](self, act.text or key)
         return act
 
     def make(self, _: str) -> None:
         """Make an actor that says who it is."""
         self.context.send(self.context.create_actor(Child), "who are you?")
+
+    def lose(self, pid: str) -> None:
+        """Kill that actor, and mourn the workers before anybody has looked for the dead."""
+        with Watched(int(pid)) as process:
+            process.signal(signal.SIGKILL)
+            assert process.wait(GATE_S)
+        self.mourn("")
 
     def mourn(self, _: str) -> None:
         """Have Thespian's word on the ends of workers arrive, as it may at any time, and one's own behind
@@ -169,6 +178,7 @@ class Puppet(Agent):
 
 
 _DEEDS: dict[str, Callable[[Puppet, str], None]] = {
+    "lose": Puppet.lose,
     "make": Puppet.make,
     "mourn": Puppet.mourn,
     "stop": Puppet.stop,

@@ -86,6 +86,19 @@ def test_a_workers_end_is_nobodys_message(troupe: Troupe) -> None:
     assert infos == ["handle_info mourned"]
 
 
+def test_a_death_told_late_hides_none(troupe: Troupe) -> None:
+    """C099: Thespian's late word on a worker's end comes when an actor of the agent's own is dead and not
+    looked for yet; handle_info hears of that one as well."""
+    agent = troupe.start(book={("handle_event", "make"): Act("make"), ("handle_event", "*"): Act("lose")})
+    troupe.agents.notify_ack(agent, "make")
+    troupe.until(lambda: any(line.startswith("handle_info pid ") for line in troupe.lines(agent)))
+    assert troupe.agents.interrupt_request(agent, troupe.hold(agent)) == "accepted"
+    pid = next(line for line in troupe.lines(agent) if line.startswith("handle_info pid ")).split()[-1]
+    troupe.agents.notify_ack(agent, pid)
+    troupe.until(lambda: "handle_info mourned" in troupe.lines(agent))
+    troupe.until(lambda: "handle_info ChildActorExited" in troupe.lines(agent))
+
+
 def test_two_deaths_at_once(troupe: Troupe) -> None:
     """C098, C099: when an actor of the agent's own and its worker die while it is busy, handle_info hears of
     the one, whoever is found first, and never of the other."""
