@@ -59,7 +59,7 @@ BREAKAGES: tuple[Breakage, ...] = (
         "client/ordering",
         "            self.next += 1\n        return ready\n",
         "            self.next += 1\n        return ready[::-1]\n",
-        "actors/test_client.py",
+        "client/test_ordering.py",
     ),
     _outside(
         "a mailbox keeps what was not acknowledged",

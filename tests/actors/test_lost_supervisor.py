@@ -17,8 +17,8 @@ from gen_agent.backends.scripted import Stage, reply
 from gen_agent.client.protocol import Hello
 from gen_agent.messages import Completion, Down, Reply
 from gen_agent.values import AgentAddress
+from tests.actors.boss import Boss
 from tests.actors.crew import BASES, Diary, held, kill, running, scripted, watched
-from tests.actors.test_client import Boss
 
 
 def supervisor_of(agents: AgentSystem) -> ProcessId:

@@ -13,8 +13,8 @@ from thespian.actors import ActorExitRequest
 from gen_agent import AgentDown, AgentNotFound, CallTimeout, DrainTimeout, child_spec
 from gen_agent.actors.processes import Watched
 from gen_agent.messages import Completion
+from tests.actors.boss import Boss
 from tests.actors.crew import Customer
-from tests.actors.test_client import Boss
 from tests.contract.cast import RAISE, Act, Puppet
 from tests.contract.history_desk import Beside
 from tests.contract.stagehand import Stagehand

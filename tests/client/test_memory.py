@@ -11,8 +11,8 @@ from gen_agent.client.ordering import GAP_WAIT_S, Ordering
 from gen_agent.envelopes import Call
 from gen_agent.messages import GetStatus, Reply
 from gen_agent.values import AgentAddress, Incarnation
-from tests.actors.test_client import NEW, Book, event
 from tests.bases import OWN
+from tests.client.books import NEW, Book, event
 from tests.faults.cast import Witness
 
 NAMES = 500
