@@ -45,7 +45,7 @@ BREAKAGES: tuple[Breakage, ...] = (
         "client/callbook",
         "            if pending.holder != holder:\n                continue\n",
         "            if pending.holder == holder:\n                continue\n",
-        "actors/test_system.py::test_a_call_ends_when_its_agent_is_killed",
+        "actors/test_system_ends.py::test_a_call_ends_when_its_agent_is_killed",
     ),
     _outside(
         "C211: another incarnation is not served",

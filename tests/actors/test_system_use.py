@@ -300,5 +300,5 @@ def test_an_endpoint_can_be_broken_off_on_any_base() -> None:
         endpoint = agents._line.endpoint
         assert isinstance(endpoint, ProcessEndpoint)
         endpoint._base.transport._aTB_processing = True
-        endpoint.mend()
+        endpoint.retire()
         assert agents.list() == []
