@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import socket
+
 from thespian.actors import Actor, ActorSystem
 
 import gen_agent.actors  # noqa: F401  # makes the base "genAgentTCPBase" known to Thespian
@@ -47,13 +49,20 @@ class Coordinator(Actor):
 
 
 def main() -> None:
-    system = ActorSystem("genAgentTCPBase", transientUnique=True)
+    system = ActorSystem("genAgentTCPBase", {"Admin Port": free_port()}, transientUnique=True)
     try:
         coordinator = system.createActor(Coordinator)
         for answer in system.ask(coordinator, ("go", ["one", "two", "three"]), 30):
             print(answer)
     finally:
         system.shutdown()
+
+
+def free_port() -> int:
+    """A port that nobody listens on: on Thespian's usual one it would join whatever system is there."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 if __name__ == "__main__":

@@ -174,7 +174,7 @@ def test_a_watchdog_is_on_time_whatever_else_arrives(troupe: Troupe) -> None:
         for _ in range(100):
             troupe.agents.notify("a", sent)
             sent += 1
-    assert sent > 300
+    assert sent > 100
     error = troupe.agents.receive(
         lambda one: isinstance(one, TelemetryMessage) and one.name[-1] == "error", timeout=PATIENCE_S
     )

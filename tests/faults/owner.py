@@ -22,6 +22,7 @@ AGENTS = 2
 
 def main(base: str, directory: str, way: str) -> None:
     """Start agents, have each of them held with tools of its own, and end."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # what is run by nohup ignores it, and so do its children
     if base == "multiprocTCPBase":
         become_subreaper()  # there the admin leaves its starter, and would not be found below it
     with Stage() as stage, AgentSystem(base) as agents:
