@@ -13,14 +13,13 @@ from typing import Any, Literal
 
 import attrs
 
-from gen_agent.sealed import PROTOCOL, dump
-from gen_agent.wire import Wire
+from gen_agent.sealed import PROTOCOL, SealedRun, dump
+from gen_agent.wire import Wire, flat, slots
 
 TERMINAL = frozenset({"result", "error"})
 """The kinds that end a turn; every other kind, also one of the backend's own making, does not (C162)."""
 
 _UNSET: Any = object()
-_set = object.__setattr__
 _new = object.__new__
 
 
@@ -36,9 +35,9 @@ def _run(value: Iterable[Event]) -> tuple[Event, ...]:
 def _restore_event(kind: str, data: Mapping[str, Any], timestamp_s: float) -> Event:
     # The one object that is unpickled in bulk: no loop over fields, no second copy of the data.
     event = _new(Event)
-    _set(event, "kind", kind)
-    _set(event, "data", data)
-    _set(event, "timestamp_s", timestamp_s)
+    _put_kind(event, kind)
+    _put_data(event, data)
+    _put_timestamp(event, timestamp_s)
     return event
 
 
@@ -104,11 +103,19 @@ class Event:
         return _restore_event, (self.kind, self.data, self.timestamp_s)
 
 
+_put_kind, _put_data, _put_timestamp = (vars(Event)[name].__set__ for name in ("kind", "data", "timestamp_s"))
+
 _SHORT = 500
 _HEAD = pickle.PROTO + bytes((PROTOCOL,))
 _BEGUN = _HEAD + pickle.GLOBAL + f"{__name__}\n{_restore_event.__name__}\n".encode()
+_BEGUN_BYTES = len(_BEGUN)
 _FRAMED = len(_HEAD) + len(pickle.FRAME) + 8
 _CALLED = pickle.REDUCE + pickle.STOP
+
+_ANY = Event("text")
+_ADDED = len(_BEGUN) - _FRAMED - len(pickle.STOP) + len(_CALLED)
+_LONGER = len(dump(_ANY)) - len(pickle.dumps((_ANY.kind, _ANY.data, _ANY.timestamp_s), PROTOCOL)) - _ADDED
+"""By so much pickle's own way is longer; what is short enough has no other difference."""
 
 
 def pickled(event: Event) -> tuple[bytes, int]:
@@ -117,28 +124,30 @@ def pickled(event: Event) -> tuple[bytes, int]:
     Both are pickles of it. A short event, as there are thousands in a turn, is written around the pickle of
     its parts, because pickle imports this module anew for every event that it writes by itself.
     """
-    try:
-        parts = _parts(event) if type(event) is Event else b""
-    except Exception:
-        # Told below, with the class of the event.
-        parts = b""
-    if 0 < len(parts) < _SHORT:
-        body = _called(parts)
-        return body, len(body) + _LONGER
+    if type(event) is Event:
+        try:
+            parts = pickle.dumps((event.kind, event.data, event.timestamp_s), PROTOCOL)
+        except Exception:
+            # Told below, with the class of the event.
+            parts = b""
+        if 0 < len(parts) < _SHORT:
+            body = _BEGUN + parts[_FRAMED:-1] + _CALLED
+            return body, len(body) + _LONGER
     whole = dump(event, "event")
     return whole, len(whole)
 
 
-def _parts(event: Event) -> bytes:
-    return pickle.dumps((event.kind, event.data, event.timestamp_s), PROTOCOL)
+def _read(raw: bytes, at: int, end: int) -> Any:
+    # As pickle does it, but for finding out anew for every event what to call with its parts.
+    if not raw.startswith(_BEGUN, at):
+        return pickle.loads(memoryview(raw)[at:end])
+    parts = pickle.loads(_HEAD + raw[at + _BEGUN_BYTES : end - len(_CALLED)] + pickle.STOP)
+    if type(parts) is not tuple:
+        raise pickle.UnpicklingError("no event")
+    return _restore_event(*parts)
 
 
-def _called(parts: bytes) -> bytes:
-    return _BEGUN + parts[_FRAMED:-1] + _CALLED
-
-
-_LONGER = len(dump(Event("text"), "event")) - len(_called(_parts(Event("text"))))
-"""By so much pickle's own way is longer; what is short enough has no other difference."""
+SealedRun.read = staticmethod(_read)
 
 
 @attrs.frozen(slots=True, getstate_setstate=False)
@@ -159,6 +168,9 @@ class EventCoverage(Wire):
     omitted_events: int = 0
     retained_bytes: int = 0
     first_omission: Omission | None = None
+
+
+flat(EventCoverage, *slots(EventCoverage))
 
 
 @attrs.frozen(slots=True, getstate_setstate=False)

@@ -52,19 +52,21 @@ def _is_ref(*kinds: type) -> _Check:
 
 
 def _is_caller(value: Any) -> bool:
-    if type(value) is not Caller:
-        return False
-    return _is_text(value.host) and _is_number(value.pid) and _is_number(value.start_time)
+    return (
+        type(value) is Caller
+        and type(value.host) is str
+        and type(value.pid) is int
+        and type(value.start_time) is int
+    )
 
 
 def _is_incarnation(value: Any) -> bool:
-    if type(value) is not Incarnation:
-        return False
     return (
-        _is_text(value.host)
-        and _is_number(value.pid)
-        and _is_number(value.start_time)
-        and _is_text(value.nonce)
+        type(value) is Incarnation
+        and type(value.host) is str
+        and type(value.pid) is int
+        and type(value.start_time) is int
+        and type(value.nonce) is str
     )
 
 
@@ -91,33 +93,29 @@ def _is_words(value: Any) -> bool:
     return type(value) is tuple and all(map(_is_text, value))
 
 
-def _or_none(check: _Check) -> _Check:
-    return lambda value: value is None or check(value)
-
-
 def _is_any(*kinds: type) -> _Check:
     return lambda value: isinstance(value, kinds)
 
 
 _CHECKS: Mapping[str, _Check] = {
     "call": _is_ref(CallRef),
-    "caller": _or_none(_is_caller),
-    "incarnation": _or_none(_is_incarnation),
-    "sequence": _or_none(_is_number),
-    "delivery": _or_none(_is_number),
-    "to": _or_none(_is_incarnation),
+    "caller": _is_caller,
+    "incarnation": _is_incarnation,
+    "sequence": _is_number,
+    "delivery": _is_number,
+    "to": _is_incarnation,
     "prompt": lambda value: isinstance(value, str),
     "ref": _is_ref(RequestRef, MonitorRef),
     "monitor": _is_ref(MonitorRef),
-    "recipient": _or_none(_is_sound_address),
-    "where": _or_none(_is_sound_address),
-    "stream_to": _or_none(_is_sound_address),
-    "supervisor": _or_none(_is_sound_address),
+    "recipient": _is_sound_address,
+    "where": _is_sound_address,
+    "stream_to": _is_sound_address,
+    "supervisor": _is_sound_address,
     "on_halt": lambda value: value in ("queue", "fail"),
     "stream_batch": _is_flag,
     "supervised": _is_flag,
-    "target": _or_none(_is_target),
-    "name": _or_none(_is_name),
+    "target": _is_target,
+    "name": _is_name,
     "attempt": _is_number,
     "acked": _is_number,
     "dropped_events": _is_number,
@@ -125,29 +123,40 @@ _CHECKS: Mapping[str, _Check] = {
     "detail": _is_words,
     "start": _is_ref(CallRef),
     "whom": _is_incarnation,
-    "script": _or_none(_is_any(bytes)),
+    "script": _is_any(bytes),
     "_agent": _is_any(Sealed),
     "_backend": _is_any(str, Sealed),
     "_options": _is_any(Mapping, Sealed),
-    "_requirements": _or_none(_is_any(Sealed)),
-    "_error": _or_none(_is_any(GenAgentError, Sealed)),
+    "_requirements": _is_any(Sealed),
+    "_error": _is_any(GenAgentError, Sealed),
     "_outcome": _is_any(GenAgentError, Sealed),
     "_events": _is_any(SealedRun),
 }
 """What a field has to be, by its name; a field that is not here may be anything."""
 
+_MAY_BE_NONE = frozenset(
+    {
+        "caller", "incarnation", "sequence", "delivery", "to", "recipient", "where", "stream_to",
+        "supervisor", "target", "name", "script", "_requirements", "_error",
+    }
+)  # fmt: skip
+
 
 @functools.cache
-def _checks(cls: type) -> tuple[tuple[str, _Check], ...]:
+def _checks(cls: type) -> tuple[tuple[str, bool, _Check], ...]:
     # "name" of telemetry is no agent's, and what has a ref of another kind is refused by its handler.
-    return tuple((name, _CHECKS[name]) for name in slots(cls) if name in _CHECKS)
+    return tuple((name, name in _MAY_BE_NONE, _CHECKS[name]) for name in slots(cls) if name in _CHECKS)
 
 
 def is_sound(message: Envelope) -> bool:
     """Whether every field is what it is declared to be; one that the sender never wrote is not."""
     cls: Any = type(message)
     try:
-        return all(check(getattr(message, name)) for name, check in _checks(cls))
+        for name, may_be_none, check in _checks(cls):
+            value = getattr(message, name)
+            if not ((may_be_none and value is None) or check(value)):
+                return False
+        return True
     except (AttributeError, TypeError):
         return False
 

@@ -13,6 +13,7 @@ from typing import Any, Union
 import attrs
 
 from gen_agent.sealed import Sealed, dump
+from gen_agent.wire import flat
 
 Name = Union[str, bytes, int, "tuple[Name, ...]"]
 """What an agent is called: a str, bytes, int, or a tuple of these, compared together with its type (C011)."""
@@ -74,6 +75,11 @@ class _Minted:
         # Used a dozen times per call: the number alone tells most of them apart.
         return self.number
 
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return self.number == other.number and self.issuer == other.issuer
+
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.issuer, self.number)
 
@@ -97,6 +103,10 @@ class MonitorRef(_Minted):
     """The identity of one monitor; its `Down` carries it."""
 
     __slots__ = ()
+
+
+for _kind in (RequestRef, CallRef, MonitorRef):
+    flat(_kind, "issuer", "number")
 
 
 class Mint:
@@ -146,6 +156,9 @@ class Incarnation:
         return Incarnation, (self.host, self.pid, self.start_time, self.nonce)
 
 
+flat(Incarnation, "host", "pid", "start_time", "nonce")
+
+
 @attrs.frozen(slots=True)
 class AgentAddress:
     """One agent process, equal by name and incarnation; `actor` is the Thespian `ActorAddress`."""
@@ -166,8 +179,15 @@ class Caller:
     pid: int
     start_time: int
 
+    def __hash__(self) -> int:
+        # As of the refs: the number alone tells most of them apart.
+        return hash(self.pid)
+
     def __reduce__(self) -> tuple[Any, ...]:
         return Caller, (self.host, self.pid, self.start_time)
+
+
+flat(Caller, "host", "pid", "start_time")
 
 
 def is_address(value: object) -> bool:

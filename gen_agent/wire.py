@@ -1,19 +1,25 @@
-"""How frozen values pickle: one flat tuple, rebuilt slot by slot; and how they are read again.
+"""How frozen values pickle: one flat tuple, rebuilt slot by slot.
 
 What attrs does by itself (a state dictionary per object and validation again) is several times larger and
-slower, and stream events are counted in hundreds of thousands per second. This module knows no value in
-particular.
+slower, and stream events are counted in hundreds of thousands per second. Most of what is left of a small
+pickle's time goes to finding classes: so our own go by a word, and so do the small values inside of them,
+which are tuples on their way. A tuple is always written with such a word before it, so nothing a user wrote
+is ever taken for one of ours. This module knows no value in particular.
 """
 
 from __future__ import annotations
 
 import functools
-import io
+import importlib
 import pickle
+from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 _set = object.__setattr__
 _new = object.__new__
+
+_PACKAGE = f"{__package__}."
 
 
 @functools.cache
@@ -22,14 +28,19 @@ def slots(cls: Any) -> tuple[str, ...]:
     return tuple(field.name for field in cls.__attrs_attrs__)
 
 
+@functools.cache
+def _setters(cls: Any) -> tuple[Callable[[Any, Any], None], ...]:
+    return tuple(getattr(cls, name).__set__ for name in slots(cls))
+
+
 def restore(cls: type, *values: Any) -> Any:
-    """Build an instance of `cls` from what `Wire` wrote; nothing is checked again.
+    """Build an instance of `cls` from the values of its slots; nothing is checked again.
 
     A peer of another version may have written more or fewer values: what is left over is dropped.
     """
     instance: Any = _new(cls)
-    for name, value in zip(slots(cls), values, strict=False):
-        _set(instance, name, value)
+    for put, value in zip(_setters(cls), values, strict=False):
+        put(instance, value)
     return instance
 
 
@@ -37,38 +48,100 @@ def changed(value: Any, **attributes: Any) -> Any:
     """A copy of a frozen value with other attributes, which are not checked: those are ours."""
     cls: Any = type(value)
     copy = _new(cls)
-    for name in slots(cls):
-        _set(copy, name, getattr(value, name))
+    for put, same in zip(_setters(cls), _reader(cls)(value)):  # noqa: B905 - as in `rebuild`
+        put(copy, same)
     for name, other in attributes.items():
         _set(copy, name, other)
     return copy
 
 
-SMALL = 1 << 16
-"""Up to so many bytes a pickle is worth a reader of our own; a large one is not worth a copy."""
-
-_known: dict[tuple[str, str], Any] = {}
-
-_STANDARD = frozenset({"builtins", "datetime", "socket"})
-"""Modules of what is in many messages, such as addresses: the interpreter keeps every name looked up anew."""
-
-
-class _Reader(pickle.Unpickler):
-    """Finds the classes of messages at once; pickle imports each of them anew, for most of its time."""
-
-    def find_class(self, module_name: str, global_name: str) -> Any:
-        """As pickle does; what users may reload is never remembered."""
-        found = _known.get((module_name, global_name))
-        if found is None:
-            found = super().find_class(module_name, global_name)
-            if module_name.startswith(("gen_agent.", "thespian.")) or module_name in _STANDARD:
-                _known[module_name, global_name] = found
-        return found
+@functools.cache
+def _reader(cls: type) -> Callable[[Any], tuple[Any, ...]]:
+    names = slots(cls)
+    if len(names) > 1:
+        return attrgetter(*names)
+    return lambda value: tuple(getattr(value, name) for name in names)
 
 
-def loads(data: bytes | bytearray | memoryview) -> Any:
-    """`pickle.loads`, faster for our own values; raises what that raises."""
-    return _Reader(io.BytesIO(data)).load() if len(data) <= SMALL else pickle.loads(data)
+# ---------------------------------------------------------------- words for classes
+
+
+class _Builders(dict[str, Callable[..., Any]]):
+    """What makes a value of what came with its word; the module of an unknown word is imported for it."""
+
+    def __missing__(self, word: str) -> Callable[..., Any]:
+        importlib.import_module(_PACKAGE + word.rpartition(".")[0])
+        return dict.__getitem__(self, word)
+
+
+_flattened: dict[type, Callable[[Any], tuple[Any, ...]]] = {tuple: lambda value: ("", value)}
+_rebuilt = _Builders({"": lambda value: value})
+
+
+def flat(cls: type, *names: str, build: Callable[..., object] | None = None) -> None:
+    """Have instances of `cls` travel as its name and these attributes, wherever they are in a `Wire`.
+
+    They are rebuilt by `build`, or by `cls` itself, called with the attributes.
+    """
+    _flattened[cls] = attrgetter("__class__.__name__", *names)
+    _rebuilt[cls.__name__] = build or cls
+
+
+def travels(
+    cls: type, word: str, write: Callable[[Any], object | None], read: Callable[[Any], object]
+) -> None:
+    """Have instances of `cls` travel as `word` and what `write` makes of them, for which `read` is called.
+
+    What `write` answers None for travels as it is. `word` begins with the module that calls this, without the
+    package, so that whoever meets the word first can import it.
+    """
+
+    def flattened(value: Any) -> tuple[Any, ...]:
+        written = write(value)
+        return ("", value) if written is None else (word, written)
+
+    _flattened[cls] = flattened
+    _rebuilt[word] = read
+
+
+def _word(cls: type) -> Any:
+    """What stands for `cls` in a pickle: a word, if it is one of ours, else itself."""
+    ours = cls.__module__.startswith(_PACKAGE) and "." not in cls.__qualname__
+    return f"{cls.__module__.removeprefix(_PACKAGE)}.{cls.__name__}" if ours else cls
+
+
+_Shape = tuple[Any, tuple[Callable[[Any, Any], None], ...]]
+
+
+class _Shapes(dict[Any, _Shape]):
+    """The class that a word stands for, and what fills its slots; a class may stand for itself."""
+
+    def __missing__(self, word: Any) -> _Shape:
+        cls: Any = word
+        if isinstance(word, str):
+            module, _, name = word.rpartition(".")
+            cls = getattr(importlib.import_module(_PACKAGE + module), name)
+        if not issubclass(cls, Wire):
+            raise pickle.UnpicklingError("no message of ours")
+        shape = cls, _setters(cls)
+        if isinstance(word, str):
+            # Only these: a class that a user made may be reloaded.
+            self[word] = shape
+        return shape
+
+
+_shapes = _Shapes()
+
+
+def rebuild(word: Any, *values: Any) -> Any:
+    """Build what `Wire` wrote. Raises what makes a pickle unreadable, for words that mean nothing here."""
+    cls, setters = _shapes[word]
+    instance: Any = _new(cls)
+    for put, value in zip(setters, values):  # noqa: B905 - saying that they may differ costs a sixth of it
+        if type(value) is tuple:
+            value = _rebuilt[value[0]](*value[1:])
+        put(instance, value)
+    return instance
 
 
 class Wire:
@@ -78,4 +151,13 @@ class Wire:
 
     def __reduce__(self) -> tuple[Any, ...]:
         cls: Any = type(self)
-        return restore, (cls, *[getattr(self, name) for name in slots(cls)])
+        word, read = _form(cls)
+        values = [
+            _flattened[kind](value) if (kind := type(value)) in _flattened else value for value in read(self)
+        ]
+        return rebuild, (word, *values)
+
+
+@functools.cache
+def _form(cls: type) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
+    return _word(cls), _reader(cls)

@@ -17,7 +17,7 @@ _WITHOUT_PROCESSES: dict[str, str] = {
         "C061 C062 C063 C097 C119 C120 C121 C132 C169 C179 C245"
     ),
     "there is one process: nothing of an agent can be killed, and nobody dies alone": (
-        "C007 C012 C014 C015 C047 C049 C073 C077 C098 C099 C100 C104 C108 C114 C115 C203"
+        "C007 C012 C014 C015 C047 C049 C073 C077 C098 C099 C100 C104 C108 C114 C115 C137 C203 C236"
     ),
     "nothing can be asked for while a turn runs: the process that would open its gate would wait at it": (
         "C053 C065 C066 C067 C080 C081 C083 C085 C087 C088 C089 C109 C118 C147 C154 C202 C240 C241 C242"

@@ -16,6 +16,7 @@ import tempfile
 
 from tests.actors.transport_breakages import BREAKAGES as TRANSPORT
 from tests.breakage import Breakage
+from tests.breakages_contract import BREAKAGES as CONTRACT
 from tests.breakages_core import BREAKAGES as CORE
 from tests.breakages_outside import BREAKAGES as OUTSIDE
 from tests.network.breakages import BREAKAGES as NETWORK
@@ -24,7 +25,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 COPIED = ("gen_agent", "tests", "examples", "setup.cfg", "setup.py", "tox.ini", "README.rst", "LICENSE")
 
 
-BREAKAGES: tuple[Breakage, ...] = (*CORE, *OUTSIDE, *TRANSPORT, *NETWORK)
+BREAKAGES: tuple[Breakage, ...] = (*CORE, *CONTRACT, *OUTSIDE, *TRANSPORT, *NETWORK)
 
 
 def misfit(breakage: Breakage, root: pathlib.Path) -> str | None:

@@ -174,7 +174,7 @@ STUCK = (
         "An agent is shown as running for weeks, and nobody can see since when.",
         (
             f"{of.CORE}streams.py::test_elapsed_is_an_observation",
-            f"{of.REQUESTS}test_halted_and_draining_agents_tell_why_in_status",
+            f"{of.REQUESTS}test_an_agent_at_work_says_at_what",
         ),
     ),
     Complaint(

@@ -9,10 +9,11 @@ from collections import OrderedDict
 import attrs
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
-from gen_agent.errors import Unpicklable
+from gen_agent.errors import Undecodable, Unpicklable
 from gen_agent.events import TERMINAL, Event, EventCoverage, Omission, Response, pickled
-from gen_agent.sealed import dump, load
+from gen_agent.sealed import SealedRun, dump, load
 from tests.strategies import event_values
 
 
@@ -130,3 +131,33 @@ def test_an_event_that_cannot_travel() -> None:
     with pytest.raises(Unpicklable) as caught:
         pickled(Event.text("x", of=lambda: None))
     assert caught.value == Unpicklable("event", "Event")
+
+
+def opened(*bodies: bytes) -> list[object]:
+    """What a recipient makes of a run of these bodies."""
+    head = SealedRun.HEADER
+    return list(
+        SealedRun(b"".join(head.pack(len(body), SealedRun.EVENT) + body for body in bodies), len(bodies))
+    )
+
+
+@given(st.lists(event_values, max_size=4))
+def test_a_run_opens_as_pickle_would_open_it(events: list[Event]) -> None:
+    """The shorter way to an event leads to the same event, whoever wrote it and however."""
+    bodies = [pickled(event)[0] for event in events] + [dump(event) for event in events]
+    assert opened(*bodies) == [pickle.loads(body) for body in bodies] == events + events
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [("text",), ("text", {}, 0.0, 1), 7, "abc", None],
+    ids=repr,
+)
+def test_a_forged_event_is_an_undecodable_in_its_place(parts: object) -> None:
+    """What begins like an event of ours and is none spoils nothing but its own place."""
+    whole = pickled(Event.text("before"))[0]
+    begun = whole[: whole.index(b"_restore_event\n") + 15]
+    forged = begun + pickle.dumps(parts, 2)[2:-1] + pickle.REDUCE + pickle.STOP
+    before, between, after = opened(whole, forged, whole)
+    assert before == after == pickle.loads(whole)
+    assert isinstance(between, Undecodable)

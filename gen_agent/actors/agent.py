@@ -13,15 +13,18 @@ from typing import Any
 import attrs
 from thespian.actors import Actor, ActorExitRequest
 
+from gen_agent.actors.callers import FarCaller, FarCallers
 from gen_agent.actors.convention import meets
 from gen_agent.actors.courier import Courier
 from gen_agent.actors.household import Household
+from gen_agent.actors.inner import Internal
 from gen_agent.actors.intake import Asker, event_of_info
-from gen_agent.actors.internal import Begin, Internal, Orphaned, Relay, StopNow
+from gen_agent.actors.internal import Begin, Orphaned, Relay, StopNow
 from gen_agent.actors.leaving import Leaving
 from gen_agent.actors.letters import Letter
 from gen_agent.actors.life import Life
 from gen_agent.actors.localseat import LocalSeat
+from gen_agent.actors.parcels import Fate
 from gen_agent.actors.reception import CASTS, Reception
 from gen_agent.actors.reporting import Reporter
 from gen_agent.actors.seat import WorkerSeat
@@ -50,14 +53,26 @@ class Sending(Shell):
     """An actor whose own sends keep their place among its agent's effects, once it has a life."""
 
     life: Life
+    courier: Courier
     has_life = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._fates: dict[int, Fate] = {}
 
     def send(self, targetAddr: Any, msg: Any) -> None:
         """Thespian's `send`, as a callback or a client of this agent uses it."""
         if self.has_life:
             self.life.send(targetAddr, msg)
+        elif id(msg) in self._fates:
+            self.transmit(targetAddr, msg, lambda: None)
         else:
             Actor.send(self, targetAddr, msg)
+
+    def parcel(self, address: Any, message: object, fate: Fate) -> None:
+        """`send` a message of this agent's client, and tell what became of it."""
+        self._fates[id(message)] = fate
+        self.send(address, message)
 
     def transmit(self, address: Any, message: object, done: Callable[[], None]) -> None:
         """Send at once, and call `done` when it was delivered or given up."""
@@ -65,15 +80,28 @@ class Sending(Shell):
             Actor.send(self, address, message)
             done()
             return
+        fate = self._fates.pop(id(message), None)
+
+        def arrived(result: Any, intent: Any) -> None:
+            if fate is not None:
+                fate.arrived()
+            done()
 
         def failed(result: Any, intent: Any) -> None:
-            if not isinstance(message, (Envelope, Internal)):
+            if fate is not None:
+                self._are_lost(address, fate)
+            elif not isinstance(message, (Envelope, Internal)):
                 # A user's own message to the dead goes where Thespian sends such.
                 self._myRef.actor_send_fail(result, intent)
             done()
 
-        letter = Letter(address, message, onSuccess=lambda result, intent: done(), onError=failed)
-        self.post_letter(letter)
+        self.post_letter(Letter(address, message, onSuccess=arrived, onError=failed))
+
+    def _are_lost(self, address: Any, first: Fate) -> None:
+        # What waits behind it is lost as well, and is to be known before anything else is sent instead.
+        behind = self.courier.take_back(address, lambda message: id(message) in self._fates)
+        for fate in (first, *[self._fates.pop(id(message)) for message in behind]):
+            fate.lost()
 
     def answer(self, sender: Any, call: CallRef, error: GenAgentError) -> None:
         """Refuse a call."""
@@ -88,7 +116,6 @@ class AgentActor(Sending):
     """One agent, or nobody yet."""
 
     starting: Starting
-    courier: Courier
     reporter: Reporter
 
     def __init__(self) -> None:
@@ -97,6 +124,7 @@ class AgentActor(Sending):
         self.seat: WorkerSeat | LocalSeat | None = None
         self.begun = self._exiting = self._given_up = False
         self._after_sends: Callable[[], None] | None = None
+        self.far_callers = FarCallers(self, lambda caller: self.life.feed(signals.CallerDied(caller)))
         self._reception = Reception(self)
         self._leaving = Leaving(self)
         self._known: dict[type, Callable[[Any, Any], None]] = {
@@ -202,6 +230,8 @@ class AgentActor(Sending):
         elif ready.key == SUPERVISOR_DEATH:
             self.watcher.remove(SUPERVISOR_DEATH)
             self.supervisor_lost()
+        elif isinstance(ready.key, FarCaller):
+            self.far_callers.over(ready.key)
         elif isinstance(ready.key, Caller):
             self.watcher.remove(ready.key)
             self.life.feed(signals.CallerDied(ready.key))
@@ -214,6 +244,8 @@ class AgentActor(Sending):
             self.life.feed(event_of_info(key.payload, self.myAddress))
         elif key == PATIENCE and isinstance(self.seat, WorkerSeat):
             self.seat.on_deadline()
+        elif isinstance(key, FarCaller):
+            self.far_callers.call(key)
         elif key == CASTS:
             self._reception.overdue()
         elif key == SENDS:

@@ -21,6 +21,7 @@ from gen_agent.actors.nurseries import Nurseries
 from gen_agent.actors.outposts import Host as Outlook
 from gen_agent.actors.outposts import Outposts
 from gen_agent.actors.processes import ProcessId
+from gen_agent.client.placing import nobody_has
 from gen_agent.core.directory import Directory, Entry
 from gen_agent.errors import AlreadyStarted, GenAgentError, InitFailed
 from gen_agent.messages import StartAgent
@@ -136,7 +137,10 @@ class Births:
 
     def _make(self, birth: Birth) -> None:
         token, start = birth.token, birth.start
-        if self._host.has_processes and self.outposts.needed(start.requirements):
+        away = self.outposts.needed(start.requirements)
+        if away and not self._host.has_processes:
+            self.refused(token, nobody_has(start.requirements))
+        elif away:
             self.outposts.spawn(token, start, start.requirements)
         elif self._host.has_processes:
             nursery = self._nurseries.for_start(start, token)

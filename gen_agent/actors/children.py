@@ -6,7 +6,7 @@ child has no process. This module must not know agents.
 
 from __future__ import annotations
 
-import contextlib
+import multiprocessing
 from collections.abc import Callable
 from typing import Any
 
@@ -30,11 +30,6 @@ class Child:
     address: Any
     process: ProcessId | None = None
     _info: Any = None
-
-    @property
-    def real_address(self) -> Any:
-        """The address by which Thespian speaks of this child, unlike its parent; None if unknown."""
-        return getattr(self._info, "childRealAddr", None)
 
     def exit_code(self) -> int | None:
         """Reap the process, which has ended, and return its exit status, negative for a signal; None if
@@ -63,6 +58,34 @@ def create_child(parent: Actor, cls: type[Actor], requirements: Any = None) -> C
     if requirements:
         return Child(address)
     raise CannotCreate(cls.__name__)
+
+
+def fork_child(parent: Actor, cls: type[Actor], body: Callable[[], None]) -> Child:
+    """Create a child actor of `parent` whose process does `body` and nothing else: no transport, no loop.
+
+    Nobody can send it anything, and Thespian takes no notice of its end: whoever made it does. Raises
+    `CannotCreate`.
+    """
+    manager = parent._myRef
+    usual = manager.mpcontext
+    manager.mpcontext = _Forks(body)
+    try:
+        child = create_child(parent, cls)
+    finally:
+        manager.mpcontext = usual
+    manager._child_procs = [info for info in _infos(parent) if info is not child._info]
+    return child
+
+
+@attrs.frozen(eq=False)
+class _Forks:
+    """What Thespian makes processes with, for one that does `body`."""
+
+    body: Callable[[], None]
+
+    def Process(self, name: str, **_: Any) -> Any:
+        """A process that is not to do what Thespian would have it do."""
+        return multiprocessing.get_context("fork").Process(target=self.body, name=name)
 
 
 def _hear_of_each(manager: Any) -> None:
@@ -96,26 +119,6 @@ def _identity(info: Any) -> ProcessId:
     except ProcessLookupError:
         # Dead and reaped by Thespian's signal handler already: an identity that is never alive.
         return ProcessId(pid, 0)
-
-
-def forget_child(parent: Actor, child: Child) -> None:
-    """Tell Thespian at once that a child has ended, whose process was reaped: its own notice may come much
-    later.
-
-    Otherwise the parent's exit would wait for an answer of the dead.
-    """
-    manager, info = parent._myRef, child._info
-    if info is None:
-        return
-    manager._child_procs = [other for other in _infos(parent) if other is not info]
-    address = getattr(info, "childRealAddr", None)
-    if address is not None:
-        manager._handleChildExited(address)
-        forget_address(parent, address)
-        return
-    # It died before it had an address: whatever waits to be sent to it would wait for ever.
-    with contextlib.suppress(AttributeError, KeyError):
-        manager._retryPendingChildOperations(info.childNum, None)
 
 
 def forget_address(parent: Actor, address: Any) -> None:

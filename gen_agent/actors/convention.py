@@ -33,11 +33,6 @@ def meets(capabilities: Mapping[str, Any], requirements: Mapping[str, Any]) -> b
     return all(name in capabilities and capabilities[name] == value for name, value in requirements.items())
 
 
-def described(requirements: Mapping[str, Any]) -> str:
-    """The requirements for people."""
-    return ", ".join(f"{name}={value!r}" for name, value in requirements.items())
-
-
 def address_of(host: str, what: str) -> str:
     """The IPv4 address of a machine's name; raises `ValueError`, naming `what` it was given for."""
     try:

@@ -15,7 +15,7 @@ from typing import Any
 
 import attrs
 
-from gen_agent.actors.internal import Bundle
+from gen_agent.actors.inner import Bundle
 from gen_agent.actors.linkframes import bodies, first_events
 from gen_agent.actors.numbers import Numbers
 from gen_agent.client.targets import actor_of, incarnation_of
@@ -167,6 +167,16 @@ class Courier:
         if not self._lanes:
             call, self._on_empty = self._on_empty, _nothing
             call()
+
+    def take_back(self, recipient: Any, wanted: Callable[[object], bool]) -> list[object]:
+        """Take out the messages as they are that wait for that recipient and are wanted, in order."""
+        lane = self._lanes.get(_key(recipient))
+        if lane is None:
+            return []
+        whole = [item for item in lane.waiting if not isinstance(item, (_Events, _Numbered)) and wanted(item)]
+        taken = {id(item) for item in whole}
+        lane.waiting = deque(item for item in lane.waiting if id(item) not in taken)
+        return whole
 
     # ---------------------------------------------------------------- the end
 

@@ -19,11 +19,12 @@ from thespian.system.transport import ReceiveEnvelope
 from gen_agent.actors.express import Express
 from gen_agent.actors.letters import Letter
 from gen_agent.actors.localendpoint import SimpleEndpoint
-from gen_agent.actors.stock import close_properly, release
+from gen_agent.actors.stock import close_properly, refuse, release
 from gen_agent.values import CallRef
 
 _LONGEST_S = 86_400.0
 _POSTING = timedelta(milliseconds=2)
+_ROUND = timedelta(milliseconds=1)
 
 
 class Woken:
@@ -76,8 +77,15 @@ class Endpoint(Protocol):
     def clone(self) -> Endpoint:
         """Another endpoint into the same system."""
 
-    def mend(self) -> None:
-        """Make an endpoint whose call was broken off fit for `flush` and `close`."""
+    def retire(self) -> None:
+        """Make an endpoint whose call was broken off fit for `flush` and `close`; whoever sends to it finds
+        nobody from now on.
+        """
+
+    def descriptor(self) -> int | None:
+        """What is readable when a retired endpoint can get on with what has not left; None where nothing
+        tells.
+        """
 
     def close(self) -> None:
         """Give everything back."""
@@ -197,18 +205,31 @@ class ProcessEndpoint:
         if self.keeps_order:
             return bool(self._base.flush(seconds))
         end = time.monotonic() + seconds
-        while (left := end - time.monotonic()) > 0:
-            if not self._base._run_transport(timedelta(seconds=left), txonly=True):
-                return True
-        return False
+        while True:
+            left = end - time.monotonic()
+            pending = self._base._run_transport(max(_ROUND, timedelta(seconds=left)), txonly=True)
+            # A run whose time was over says that it is false, but not 0.
+            if pending == 0 or left <= 0:
+                return bool(pending == 0)
 
     def clone(self) -> ProcessEndpoint:
         """Another endpoint; this one is not touched, so that a broken one can be replaced."""
         return ProcessEndpoint(self._system)
 
-    def mend(self) -> None:
-        """Take back what the stock transport holds while it runs: it would wait for itself for ever."""
-        release(self._base.transport)
+    def retire(self) -> None:
+        """Take back what the stock transport holds while it runs: it would wait for itself for ever. Refuse
+        what is sent here: an agent that ends waits for those it has sent to.
+        """
+        transport = self._base.transport
+        if self.keeps_order:
+            transport.refuse()
+        else:
+            release(transport)
+            refuse(transport)
+
+    def descriptor(self) -> int | None:
+        """What is readable when somebody has taken a message; the stock transport has nothing of the kind."""
+        return int(self._base.transport.leaving_fileno()) if self.keeps_order else None
 
     def close(self) -> None:
         """Close the sockets; what has not left is lost."""

@@ -34,6 +34,9 @@ class BadFrame(Exception):
 class Answer(enum.Enum):
     """What a receiver says of a frame: taken, or authentic but impossible to unpickle there."""
 
+    # One of each: told apart by identity, which costs nothing.
+    __hash__ = object.__hash__
+
     TAKEN = b"+"
     UNREADABLE = b"-"
 
@@ -49,39 +52,47 @@ class Frame:
     digest: bytes = attrs.field(repr=False)
 
 
+def _mac(keyed: hashlib.blake2b, data: bytes | bytearray) -> bytes:
+    mac = keyed.copy()
+    mac.update(data)
+    return mac.digest()
+
+
 class Seal:
     """Makes and checks frames and answers under one key (16 to 64 bytes; `ValueError` otherwise)."""
 
     def __init__(self, key: bytes) -> None:
-        self._key = checked_key(key)
-
-    def _mac(self, data: bytes | bytearray, purpose: bytes, size: int) -> bytes:
-        return hashlib.blake2b(data, key=self._key, digest_size=size, person=purpose).digest()
+        key = checked_key(key)
+        # Keyed once: each of them is only ever copied.
+        self._head = hashlib.blake2b(key=key, digest_size=_TAG_BYTES, person=b"head")
+        self._body = hashlib.blake2b(key=key, digest_size=_DIGEST_BYTES, person=b"body")
+        self._answer = hashlib.blake2b(key=key, digest_size=_TAG_BYTES, person=b"answer")
 
     def frame(self, body: bytes, stamp: bytes = b"") -> Frame:
         """Seal a body, with what goes before it."""
-        mac = hashlib.blake2b(stamp, key=self._key, digest_size=_DIGEST_BYTES, person=b"body")
+        mac = self._body.copy()
+        mac.update(stamp)
         mac.update(body)
         digest = mac.digest()
         head = _LENGTH.pack(len(stamp) + len(body)) + digest
-        return Frame(b"".join((head, self._mac(head, b"head", _TAG_BYTES), stamp, body)), digest)
+        return Frame(b"".join((head, _mac(self._head, head), stamp, body)), digest)
 
     def open_header(self, header: bytes) -> tuple[int, bytes]:
         """The body's length and digest as an authentic header tells them; raises `BadFrame`."""
         head, tag = header[:-_TAG_BYTES], header[-_TAG_BYTES:]
-        if not hmac.compare_digest(tag, self._mac(head, b"head", _TAG_BYTES)):
+        if not hmac.compare_digest(tag, _mac(self._head, head)):
             raise BadFrame
         return _LENGTH.unpack_from(head)[0], head[_LENGTH.size :]
 
     def check_body(self, body: bytearray, digest: bytes) -> None:
         """Raise `BadFrame` unless `body` is the one its header announced."""
-        if not hmac.compare_digest(digest, self._mac(body, b"body", _DIGEST_BYTES)):
+        if not hmac.compare_digest(digest, _mac(self._body, body)):
             raise BadFrame
 
     def answer(self, answer: Answer, digest: bytes) -> bytes:
         """The sealed answer to the frame with that digest."""
         told = _TOLD[answer]
-        return told + self._mac(told + digest, b"answer", _TAG_BYTES)
+        return told + _mac(self._answer, told + digest)
 
     def open_answer(self, data: bytes, digest: bytes) -> Answer:
         """What is said of the frame with that digest; raises `BadFrame` if it is said of another."""
@@ -111,7 +122,7 @@ class FrameReader:
         Raises `BadFrame`, and `EOFError` when the other side is gone. Takes at most a bounded share of what
         is there, so that one long frame does not keep other connections waiting.
         """
-        frame = self.ahead()
+        frame = self.ahead() if self._here else None
         if frame is None and self._body is None:
             # A stranger is not read beyond its header; several short frames of a known one come at once.
             size = _AT_ONCE if self.authentic else HEADER_BYTES - len(self._here)

@@ -21,13 +21,22 @@ class OneThread:
         self.before: Callable[[], None] = _nothing
         self.closed = False
 
-    def __enter__(self) -> OneThread:
-        if self.closed:
-            raise RuntimeError(f"this {self._what} is closed")
-        if os.getpid() != self._pid:
+    @property
+    def is_here(self) -> bool:
+        """Whether this is the process that made the client, and no fork of it."""
+        return os.getpid() == self._pid
+
+    def check_process(self) -> None:
+        """Raise `RuntimeError` in a fork of the process that made the client."""
+        if not self.is_here:
             raise RuntimeError(
                 f"this {self._what} was made in another process: use AgentSystem.attach(port) here"
             )
+
+    def __enter__(self) -> OneThread:
+        if self.closed:
+            raise RuntimeError(f"this {self._what} is closed")
+        self.check_process()
         if not self._lock.acquire(blocking=False):
             raise RuntimeError(
                 f"one thread at a time: another one is using this {self._what}, use private() for yours"

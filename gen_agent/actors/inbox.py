@@ -102,8 +102,11 @@ class Inbox:
     def _say(self, arrival: Arrival, answers: list[bytes]) -> bool:
         try:
             return not answers or arrival.sock.send(b"".join(answers)) > 0
-        except OSError:
+        except BlockingIOError:
             return False
+        except OSError:
+            # Whoever sent this has ended since. What else it sent is still here, and read to its end.
+            return True
 
     def _read(self, arrival: Arrival, answers: list[bytes]) -> None:
         stranger = not arrival.reader.authentic
@@ -157,6 +160,14 @@ class Inbox:
     def descriptors(self) -> list[int]:
         """The descriptors in use."""
         return [self._sock.fileno(), *self._strangers, *self._known]
+
+    def refuse(self) -> None:
+        """Take nothing any more, and have whoever sends find nobody; to be closed all the same."""
+        for arrival in [*self._strangers.values(), *self._known.values()]:
+            self._drop(arrival)
+        self._rest_until = None
+        self._poller.remove(self._sock.fileno())
+        hang_up(self._sock)
 
     def close(self) -> None:
         """Close the listening socket and all connections, for both sides."""

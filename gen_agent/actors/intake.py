@@ -12,6 +12,7 @@ import attrs
 
 from gen_agent import messages
 from gen_agent.actors import scripts
+from gen_agent.actors.callers import watchable
 from gen_agent.core import signals
 from gen_agent.envelopes import Call, Cast
 from gen_agent.errors import Unpicklable
@@ -28,7 +29,8 @@ class Asker:
 
 
 def _asked(message: messages.Ask, by: Asker) -> signals.Event:
-    return signals.Asked(by, message.ref, message.prompt, payload_size(message.prompt), message.caller)
+    caller = watchable(message.caller, by.sender)
+    return signals.Asked(by, message.ref, message.prompt, payload_size(message.prompt), caller)
 
 
 def _told(message: messages.Tell, by: Asker) -> signals.Event:

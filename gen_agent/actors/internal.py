@@ -1,8 +1,6 @@
-"""The envelopes that only our own actors send each other.
+"""The envelopes that supervisor, outposts, nurseries and agents send each other.
 
-They never leave the package, so their names and fields may change with its version. What users wrote stays
-sealed in them, and none of them shows its content: the transport formats every message for its log. This
-module must not know Thespian or any process.
+What holds for all that is `Internal` holds for them. This module must not know Thespian or any process.
 """
 
 from __future__ import annotations
@@ -11,23 +9,11 @@ from typing import Any
 
 import attrs
 
+from gen_agent.actors.inner import Internal
 from gen_agent.envelopes import Call
 from gen_agent.errors import GenAgentError
 from gen_agent.messages import StartAgent
 from gen_agent.values import AgentAddress, Caller, CallRef, Incarnation
-from gen_agent.wire import Wire
-
-
-class Internal(Wire):
-    """Base of the internal envelopes: told from users' messages by this class, and silent in logs."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__}>"
-
-    __str__ = __repr__
-
 
 # ---------------------------------------------------------------- supervisor <-> nursery
 
@@ -222,34 +208,3 @@ class Relay(Internal):
 
     message: Call
     sender: Any
-
-
-# ---------------------------------------------------------------- inside an agent
-
-
-@attrs.frozen(slots=True, repr=False, getstate_setstate=False)
-class Attach(Internal):
-    """Agent to its worker, the only message between them: the rest goes over the inherited link.
-
-    `link` is the worker's end; `keep` are the users' descriptors, all others are closed; `agent_pid` is whose
-    death it follows.
-    """
-
-    link: int
-    keep: tuple[int, ...]
-    agent_pid: int
-
-
-@attrs.frozen(slots=True, repr=False, getstate_setstate=False)
-class Again(Internal):
-    """An actor to itself: go on with what was put off until the sends of the last message had left."""
-
-
-# ---------------------------------------------------------------- agent -> mailbox
-
-
-@attrs.frozen(slots=True, repr=False, getstate_setstate=False)
-class Bundle(Internal):
-    """Agent to a script's mailbox: deliveries in order, put together while an earlier one was under way."""
-
-    messages: tuple[Any, ...]

@@ -20,7 +20,7 @@ from typing import Any
 from thespian.system.timing import currentTime
 
 from gen_agent.actors.frames import ACK_BYTES, Answer, BadFrame, Seal
-from gen_agent.actors.sockets import Key, connection
+from gen_agent.actors.sockets import Key, connection, under_way
 
 REFUSALS = 3
 """How many fresh connections a receiver may close without an answer before its lane is given up."""
@@ -39,6 +39,9 @@ _TOGETHER_BYTES = 32_768
 
 class Result(enum.Enum):
     """How a frame left its lane."""
+
+    # One of each: told apart by identity, which costs nothing.
+    __hash__ = object.__hash__
 
     TAKEN = enum.auto()
     UNREADABLE = enum.auto()
@@ -115,6 +118,16 @@ class Lane:
             sock.close()
         self.wants_write = False
         self._begin()
+
+    @property
+    def all_written(self) -> bool:
+        """Whether the kernel has everything that is queued."""
+        return self._flying == len(self.queue) and not self._leaving
+
+    @property
+    def all_delivered(self) -> bool:
+        """Whether the other side's kernel has it, to hand it over whenever it is read."""
+        return self.all_written and self.sock is not None and not under_way(self.sock)
 
     @property
     def may_send(self) -> bool:

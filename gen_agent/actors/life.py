@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import attrs
 
 from gen_agent.actors.audience import Audience
+from gen_agent.actors.callers import FarCaller, FarCallers
 from gen_agent.actors.courier import Courier
 from gen_agent.actors.household import Household
 from gen_agent.actors.identity import local_process
@@ -62,6 +63,7 @@ class Host(Protocol):
     """What a life needs of the actor it is in."""
 
     watcher: Any
+    far_callers: FarCallers
 
     def set_deadline(self, key: Any, seconds: float) -> None:
         """Feed `DeadlineReached(key)` after that."""
@@ -113,7 +115,7 @@ class Life:
             signals.SetDeadline: lambda effect: self._host.set_deadline(effect.key, effect.seconds),
             signals.ClearDeadline: lambda effect: self._host.clear_deadline(effect.key),
             signals.WatchCaller: self._watch_caller,
-            signals.UnwatchCaller: lambda effect: self._host.watcher.remove(effect.caller),
+            signals.UnwatchCaller: self._unwatch_caller,
             signals.ResetWorkerSession: lambda effect: self.seat.reset(effect),
             signals.Exit: self._exit,
             signals.CloseSession: self._close_session,
@@ -232,11 +234,20 @@ class Life:
             self._courier.relay(effect.recipient, effect.ref, effect.attempt, effect.run, effect.batch)
 
     def _watch_caller(self, effect: signals.WatchCaller) -> None:
+        if isinstance(effect.caller, FarCaller):
+            self._host.far_callers.call(effect.caller)
+            return
         process = local_process(effect.caller)
         if process is None or effect.caller in self._host.watcher:
             return
         if not self._host.watcher.add_process(process, effect.caller):
             self._todo.append(signals.CallerDied(effect.caller))
+
+    def _unwatch_caller(self, effect: signals.UnwatchCaller) -> None:
+        if isinstance(effect.caller, FarCaller):
+            self._host.far_callers.forget(effect.caller)
+        else:
+            self._host.watcher.remove(effect.caller)
 
     def _exit(self, effect: signals.Exit) -> None:
         self._host.leaving()

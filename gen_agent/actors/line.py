@@ -145,6 +145,7 @@ class Line(Batches):
             failed, self._failed = sorted(self._failed, key=lambda ticket: ticket.number), []
             self._undelivered.update(self._awaited.intersection(failed))
             self._book.undelivered(failed)
+            self._supervisor_doubted |= any(target is TO_SUPERVISOR for target, _ in self._book.outgoing)
             if [ticket for ticket in failed if self.unheard.returned(ticket)]:
                 # Who waits for what was to come of it is to look again.
                 self._lost |= self._awaited
@@ -279,13 +280,13 @@ class Line(Batches):
         """Wait until what was sent has left, at most `seconds`; whether it has."""
         end = time.monotonic() + seconds
         self._until(lambda: None if self._book.looking() else True, end, None)
-        left = [endpoint for endpoint in (*self._retired, self.endpoint) if not endpoint.flush(seconds)]
-        return not left
+        left = max(0.0, end - time.monotonic())
+        return self._retired.flush(left) & self.endpoint.flush(max(0.0, end - time.monotonic()))
 
     def close(self) -> None:
         """Give everything back; nothing can be sent any more."""
-        for endpoint in (*self._retired, self.endpoint):
-            endpoint.close()
+        self._retired.close()
+        self.endpoint.close()
         self._watcher.close()
         # What knows us must not keep us until a collection, which comes late where many objects live.
         self.on_supervisor_lost = self.on_no_supervisor = _nothing

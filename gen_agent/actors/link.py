@@ -114,9 +114,16 @@ class WorkerEnd:
         """Send a report."""
         self._write(message_frame(message))
 
+    def send_frame(self, frame: bytes) -> None:
+        """Send a report whose frame was made before."""
+        self._write(frame)
+
     def send_event(self, body: bytes) -> None:
         """Send one event's pickle."""
-        self._write(event_frame(body))
+        try:
+            self._socket.sendall(event_frame(body))
+        except OSError as error:
+            raise LinkClosed from error
 
     def _write(self, frame: bytes) -> None:
         try:

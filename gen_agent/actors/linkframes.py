@@ -68,21 +68,28 @@ class FrameBuffer:
         Raises `NoFrame`, after which nothing more can be made of what arrives.
         """
         found: list[Any] = []
+        data, have, head, unpack = self._bytes, len(self._bytes), _HEADER.size, _HEADER.unpack_from
         at = run_from = count = 0
-        for start, end, kind in self._frames():
+        while have - at >= head:
+            length, kind = unpack(data, at)
+            end = at + head + length
+            if kind not in _KINDS:
+                raise NoFrame
+            if have < end:
+                break
             if kind == SealedRun.EVENT:
                 count += 1
-                at = end
-                continue
-            if count:
-                found.append(SealedRun(bytes(self._bytes[run_from:at]), count))
-            found.append(self._message(start, end))
-            at = run_from = end
-            count = 0
-        if count:
-            found.append(SealedRun(bytes(self._bytes[run_from:at]), count))
-        del self._bytes[:at]
+            else:
+                found += self._run(run_from, at, count)
+                found.append(self._message(at + head, end))
+                run_from, count = end, 0
+            at = end
+        found += self._run(run_from, at, count)
+        del data[:at]
         return found
+
+    def _run(self, start: int, end: int, count: int) -> list[SealedRun]:
+        return [SealedRun(bytes(self._bytes[start:end]), count)] if count else []
 
     def _message(self, start: int, end: int) -> Any:
         with memoryview(self._bytes) as whole, whole[start:end] as body:
@@ -90,15 +97,3 @@ class FrameBuffer:
                 return pickle.loads(body)
             except Exception as error:
                 raise NoFrame from error
-
-    def _frames(self) -> Iterator[tuple[int, int, int]]:
-        at, have, size = 0, len(self._bytes), _HEADER.size
-        while have - at >= size:
-            length, kind = _HEADER.unpack_from(self._bytes, at)
-            if kind not in _KINDS:
-                raise NoFrame
-            start = at + size
-            at = start + length
-            if have < at:
-                return
-            yield start, at, kind

@@ -98,8 +98,12 @@ class SimpleEndpoint:
         """Another endpoint in the same process."""
         return SimpleEndpoint(self._system)
 
-    def mend(self) -> None:
+    def retire(self) -> None:
         """Nothing is held here."""
+
+    def descriptor(self) -> int | None:
+        """Nothing stays behind here."""
+        return None
 
     def close(self) -> None:
         """Forget the collecting actor."""

@@ -1,8 +1,8 @@
 """MailboxActor: takes at once what is sent to a script, and hands it over when the script asks.
 
 A script is often not listening, and whoever sends to it would have to keep what it does not take. The law:
-nothing is forgotten before the script has said that it has it; what agents send is handed over in order,
-`Down` last; the mailbox opens none of it and ends with its script.
+nothing is forgotten before the script has said that it has it, but stream events that there is no room for;
+what agents send is handed over in order, `Down` last; the mailbox opens none of it and ends with its script.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from typing import Any
 import attrs
 from thespian.actors import ActorExitRequest, ActorSystemMessage
 
+from gen_agent.actors.eventroom import EventRoom, size_of
 from gen_agent.actors.identity import local_process
-from gen_agent.actors.internal import Bundle, Internal
+from gen_agent.actors.inner import Bundle, Internal
 from gen_agent.actors.letters import Letter
 from gen_agent.actors.shell import Shell
 from gen_agent.actors.watching import Ready
@@ -30,7 +31,8 @@ from gen_agent.soundness import is_sound
 from gen_agent.values import Caller, CallRef
 
 BATCH = 256
-"""How many messages are handed over at a time."""
+BATCH_BYTES = 1 << 20
+"""How many messages, and bytes of stream events, are handed over at a time."""
 
 AHEAD = 2
 """How many batches are on their way to a script at a time."""
@@ -83,8 +85,9 @@ class MailboxActor(Shell):
 
     def __init__(self) -> None:
         super().__init__()
-        self._ordering = Ordering()
+        self._ordering = Ordering(lambda: self.has_processes and self.sends_at_once)
         self._items: deque[Any] = deque()
+        self._room = EventRoom()
         self._first = 1
         self._given = self._flying = self._credit = 0
         self._parked: tuple[Any, CallRef] | None = None
@@ -126,7 +129,8 @@ class MailboxActor(Shell):
         self._keep(self._ordering.due(time.monotonic()))
 
     def _keep(self, messages: list[Any]) -> None:
-        self._items.extend(_portable(message) for message in messages)
+        for message in messages:
+            self._items.extend(_portable(kept) for kept in self._room.taken(message))
         due = self._ordering.deadline()
         if due is None:
             self.clear_deadline("order")
@@ -136,7 +140,7 @@ class MailboxActor(Shell):
 
     def _forget(self, acked: int) -> None:
         while self._items and self._first <= acked:
-            self._items.popleft()
+            self._room.give_back(self._items.popleft())
             self._first += 1
 
     def _take(self, message: Take, sender: Any) -> None:
@@ -145,8 +149,11 @@ class MailboxActor(Shell):
         self._given = self._first - 1
         if message.wait:
             self._parked, self._credit, self._flying = (sender, message.call), message.credit, 0
-        else:
+        elif self._items or not self.has_processes:
             self._give(sender, message.call)
+        else:
+            # What was sent before it was asked has been read by then (C120, C123).
+            self.soon(lambda: self.soon(lambda: self._give(sender, message.call)))
         self._push()
 
     def _more(self, message: More) -> None:
@@ -165,14 +172,22 @@ class MailboxActor(Shell):
             self._give(*self._parked)
 
     def _give(self, sender: Any, call: CallRef) -> None:
-        start = self._given + 1 - self._first
-        batch = Batch(call, self._given + 1, tuple(itertools.islice(self._items, start, start + BATCH)))
+        batch = Batch(call, self._given + 1, self._next_items())
         self._given += len(batch.items)
         if not self.has_processes:
             self.send(sender, batch)
             return
         self._flying += 1
         self.post_letter(Letter(sender, batch, self._landed, self._landed))
+
+    def _next_items(self) -> tuple[Any, ...]:
+        start, items, size = self._given + 1 - self._first, [], 0
+        for item in itertools.islice(self._items, start, start + BATCH):
+            items.append(item)
+            size += size_of(item)
+            if size >= BATCH_BYTES:
+                break
+        return tuple(items)
 
     def _landed(self, result: Any, letter: Any) -> None:
         self._flying = max(0, self._flying - 1)

@@ -1,8 +1,9 @@
 """NurseryActor: imports what agents need once, and forks them.
 
 Forking costs milliseconds, importing a provider's SDK a hundred. One nursery serves one version of a script
-and one backend, so that what it has loaded is never stale for the agents it makes. It runs users' modules, at
-import only; it knows no agent's state and answers nobody but its supervisor.
+and one backend, so that what it has loaded is never stale for the agents it makes; while many are started in
+a row it forks one ahead. It runs users' modules, at import only; it knows no agent's state and answers nobody
+but its supervisor.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+from collections.abc import Hashable
 from importlib import import_module
 from typing import Any
 
@@ -18,10 +20,11 @@ from thespian.actors import ChildActorExited
 
 from gen_agent.actors import scripts
 from gen_agent.actors.agent import AgentActor
-from gen_agent.actors.children import CannotCreate, create_child, forget_address
+from gen_agent.actors.children import CannotCreate, Child, create_child, forget_address
 from gen_agent.actors.internal import Begin, Preload, Spawn, Spawned, SpawnFailed
 from gen_agent.actors.processes import die_with_parent, open_descriptors
 from gen_agent.actors.shell import Shell, log_failure
+from gen_agent.actors.spare import Spare
 from gen_agent.backends import resolve
 from gen_agent.errors import Undecodable
 from gen_agent.messages import StartAgent
@@ -34,6 +37,7 @@ class NurseryActor(Shell):
         super().__init__()
         self._keep: frozenset[int] = frozenset()
         self._warm = False
+        self._spare = Spare(self, self._fork)
 
     def handle(self, message: Any, sender: Any) -> None:
         """Load, or fork and begin an agent; one that has ended is forgotten."""
@@ -63,7 +67,7 @@ class NurseryActor(Shell):
             gc.collect()
             gc.freeze()
         try:
-            child = create_child(self, AgentActor)
+            child = self._spare.take() or self._fork()
         except CannotCreate as error:
             self.send(supervisor, SpawnFailed(spawn.token, type(error).__name__))
             return
@@ -78,6 +82,14 @@ class NurseryActor(Shell):
                 keep=tuple(sorted(self._keep)),
             )
         self.send(child.address, begin)
+        self._spare.expect_more()
+
+    def _fork(self) -> Child:
+        return create_child(self, AgentActor)
+
+    def on_deadline(self, key: Hashable) -> None:
+        """The spare's time has come, or is over."""
+        self._spare.on_deadline(key)
 
 
 def _import_all(preload: Preload) -> None:

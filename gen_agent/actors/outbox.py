@@ -22,6 +22,9 @@ from gen_agent.actors.sockets import Key
 PATIENCE_S = 0.1
 """How long the answer to a patient intent wakes nobody, in seconds."""
 
+SILENCE_S = 0.25
+"""How long a process that ends listens to a target that has everything and says nothing, in seconds."""
+
 
 class LaneFull(RuntimeError):
     """More is queued for one target than its lane holds; nothing was queued."""
@@ -44,6 +47,7 @@ class Outbox:
         self._hasty = 0
         self._hurried = False
         self._quiet_until: float | None = None
+        self._ending_at: float | None = None
         self.pending = 0
 
     def submit(self, key: Key, intent: Any) -> None:
@@ -149,6 +153,22 @@ class Outbox:
         if step not in (Step.DONE, Step.BLOCKED):
             self._mend(lane, step)
 
+    def end(self) -> None:
+        """This process is about to end."""
+        self._ending_at = currentTime()
+
+    def may_end(self) -> bool:
+        """Whether this process is about to end and need not stay for its sends.
+
+        What has arrived is read when its target gets round to it, which may be a script that does something
+        else for long: answers are waited for only as long as they come.
+        """
+        if self._ending_at is None:
+            return False
+        now, since = currentTime(), self._ending_at
+        busy = [lane for lane in self._lanes.values() if lane.queue]
+        return all(_silent_at(lane, since) <= now and lane.all_delivered for lane in busy)
+
     def hasten(self) -> None:
         """Somebody waits for what is under way: its answers are to be read as soon as they come."""
         self._hurried = True
@@ -179,9 +199,14 @@ class Outbox:
     def next_due(self) -> float | None:
         """When the next pause is over, or the patience with answers; None for never."""
         quiet = None if self._poller.heeded else self._quiet_until
-        if not self._paused:
+        if not self._paused and self._ending_at is None:
             return quiet
         moments = [quiet, *(lane.resume_at for lane in self._paused)]
+        if self._ending_at is not None:
+            written = [lane for lane in self._lanes.values() if lane.queue and lane.all_written]
+            # That the other side's kernel has all of it is no event.
+            soon = currentTime() + SILENCE_S / 10
+            moments += [max(_silent_at(lane, self._ending_at), soon) for lane in written]
         return min((moment for moment in moments if moment is not None), default=None)
 
     def target_died(self, key: Key) -> None:
@@ -234,6 +259,10 @@ class Outbox:
         self._poller.close()
         # Whoever made us would live until a collection otherwise, and with it what it holds.
         self._done = _untold
+
+
+def _silent_at(lane: Lane, ending_at: float) -> float:
+    return max(lane.used_at, ending_at) + SILENCE_S
 
 
 def _untold(intent: Any, result: Result) -> None:

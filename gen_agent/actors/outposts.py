@@ -17,10 +17,11 @@ import attrs
 from thespian.actors import Actor
 
 from gen_agent.actors.children import CannotCreate, Child
-from gen_agent.actors.convention import LEADER, described, meets
+from gen_agent.actors.convention import LEADER, meets
 from gen_agent.actors.heartbeat import BEAT_S, Pulse
 from gen_agent.actors.identity import machine, same_named, this_process
 from gen_agent.actors.internal import Beat, Dismiss, Kill, Settle, Settled, Spawn
+from gen_agent.client.placing import nobody_has
 from gen_agent.client.protocol import VERSION_CAPABILITY
 from gen_agent.errors import InitFailed
 from gen_agent.messages import StartAgent
@@ -229,7 +230,7 @@ class Outposts:
 
     @staticmethod
     def _nobody(post: _Post) -> InitFailed:
-        return InitFailed("requirements", f"no system that answers has {described(post.requirements)}")
+        return nobody_has(post.requirements)
 
     def _refuse(self, post: _Post, error: InitFailed) -> None:
         self._forget(post)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import os
 import resource
 import signal
@@ -25,7 +26,6 @@ MAX_DESCRIPTORS = 65_536
 """The soft limit `raise_descriptor_limit` stops at: tools that walk every possible descriptor stay usable."""
 
 _NEEDS_LINUX = "gen_agent's processes need Linux >= 5.3 (pidfd); elsewhere use simpleSystemBase"
-_NEVER_RESET = frozenset({signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD})
 _IGNORED_BY_PYTHON = frozenset({signal.SIGPIPE, signal.SIGXFSZ})
 
 
@@ -40,10 +40,15 @@ def require_linux() -> None:
         raise RuntimeError(f"{_NEEDS_LINUX}; this kernel refuses pidfd_open") from refused
 
 
+@functools.cache
+def _libc() -> ctypes.CDLL:
+    # Looked up by whoever forks first: it costs as much as all that is set by it.
+    return ctypes.CDLL(None, use_errno=True)
+
+
 def _prctl(option: int, value: int | bytes) -> None:
-    libc = ctypes.CDLL(None, use_errno=True)
     argument = ctypes.c_char_p(value) if isinstance(value, bytes) else ctypes.c_ulong(value)
-    if libc.prctl(option, argument, 0, 0, 0) != 0:
+    if _libc().prctl(option, argument, 0, 0, 0) != 0:
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))
 
@@ -71,17 +76,25 @@ def become_subreaper() -> None:
 
 
 def reset_signals() -> None:
-    """Put every signal that has a Python handler back to its default, except SIGCHLD.
+    """Put every signal that has a handler back to its default, except SIGCHLD.
 
     For a worker: under a Python handler a segfault spins for ever, and SIGTERM or SIGALRM does not end
     blocked C code. SIGINT ends the process as well. SIGCHLD keeps its handler, by which Thespian learns of
     dead children. Ignored signals stay ignored, SIGPIPE and SIGXFSZ are again, as in any Python, and nothing
     stays blocked. Main thread only.
     """
-    for number in signal.valid_signals() - _NEVER_RESET:
-        if signal.getsignal(number) not in (signal.SIG_DFL, signal.SIG_IGN, None):
+    for number in _handled():
+        if number != signal.SIGCHLD:
             signal.signal(number, signal.SIG_IGN if number in _IGNORED_BY_PYTHON else signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
+
+
+def _handled() -> tuple[int, ...]:
+    """The signals that have a handler. Asked of the kernel: Python needs a millisecond to name them all."""
+    with open("/proc/self/status") as status:
+        caught = next(int(line.split()[1], 16) for line in status if line.startswith("SigCgt:"))
+    numbers = (*range(1, signal.SIGSYS + 1), *range(signal.SIGRTMIN, signal.SIGRTMAX + 1))
+    return tuple(number for number in numbers if caught >> (number - 1) & 1)
 
 
 def open_descriptors() -> frozenset[int]:

@@ -19,6 +19,7 @@ from gen_agent.actors.endpoint import WOKEN, Endpoint
 from gen_agent.actors.far import FarSupervisor
 from gen_agent.actors.identity import local_process
 from gen_agent.actors.processes import ProcessId
+from gen_agent.actors.retired import Retired
 from gen_agent.actors.watching import Watcher
 from gen_agent.client.protocol import SUPERVISOR, SUPERVISOR_CLASS, Hello
 from gen_agent.envelopes import Call
@@ -45,14 +46,15 @@ class Reach(abc.ABC):
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
-        self._retired: list[Endpoint] = []
         self._watcher = Watcher()
+        self._retired = Retired(self._watcher)
         self._watched: OrderedDict[Incarnation, None] = OrderedDict()
         self._dead: Remembered[None] = Remembered(_REMEMBERED)
         self._suspects: deque[Incarnation] = deque()
         self._failed: list[CallRef] = []
         self._supervisor: Any = None
         self._supervisor_process: ProcessId | None = None
+        self._supervisor_doubted = False
         self._far: FarSupervisor | None = None
         self._lost_reason = "registry_lost"
 
@@ -94,8 +96,7 @@ class Reach(abc.ABC):
 
     def _replace(self) -> None:
         old, self.endpoint = self.endpoint, self.endpoint.clone()
-        old.mend()
-        self._retired.append(old)
+        self._retired.add(old)
         self._resend()
 
     def _post(self, address: Any, message: Any, call: CallRef | None) -> None:
@@ -108,6 +109,7 @@ class Reach(abc.ABC):
     def _read(self, seconds: float) -> Any:
         """The next message, `WOKEN`, or None; deaths are noted, what is a message is the caller's to
         route."""
+        self._retired.go_on()
         now = time.monotonic()
         if self._far is not None and not self._far.seconds(now) and not self._beat(self._far, now):
             return WOKEN
@@ -157,8 +159,7 @@ class Reach(abc.ABC):
     def _find_supervisor(self) -> Any:
         """The supervisor's address, a new one's if the last is gone; None where there can be none any
         more."""
-        process = self._supervisor_process
-        if self._supervisor is not None and process is not None and not process.alive():
+        if self._supervisor is not None and not self._supervisor_lives():
             self._lose_supervisor()
         end = time.monotonic() + SUPERVISOR_S
         while self._supervisor is None and time.monotonic() < end:
@@ -169,6 +170,14 @@ class Reach(abc.ABC):
             if who is not None and self._is_there(who):
                 self._supervisor, self._lost_reason = address, "registry_lost"
         return self._supervisor
+
+    def _supervisor_lives(self) -> bool:
+        process = self._supervisor_process
+        if process is not None and not process.alive():
+            return False
+        # One that was killed takes no messages any more some time before its process is gone.
+        doubted, self._supervisor_doubted = self._supervisor_doubted, False
+        return not doubted or self._greet(self._supervisor) is not None
 
     def _greet(self, address: Any) -> Any:
         """Who answers at that address; None if nobody does. Raises `RuntimeError` for another version's."""
@@ -255,6 +264,8 @@ class Reach(abc.ABC):
 
     def _on_deaths(self) -> None:
         for ready in self._watcher.ready():
+            if ready.key in self._retired:
+                continue
             self._watcher.remove(ready.key)
             if ready.key == _SUPERVISOR_KEY:
                 self._lose_supervisor()

@@ -10,12 +10,11 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from thespian.actors import ChildActorExited, PoisonMessage
+from thespian.actors import PoisonMessage
 
 from gen_agent.actors.castorder import CastOrder
+from gen_agent.actors.inner import Internal
 from gen_agent.actors.intake import event_of_call, event_of_cast, event_of_info
-from gen_agent.actors.internal import Internal
-from gen_agent.actors.seat import WorkerSeat
 from gen_agent.actors.shell import log_failure
 from gen_agent.core import signals
 from gen_agent.envelopes import VERSION, Call, Cast, Delivery, Envelope
@@ -78,10 +77,7 @@ class Reception:
         """Feed an ordinary message, unless it is Thespian's word on what became of our own, or was delivered
         to the wrong one: ports are used again.
         """
-        if isinstance(message, ChildActorExited) and isinstance(self._actor.seat, WorkerSeat):
-            if message.childAddress in self._actor.seat.addresses:
-                return
-        elif isinstance(message, Delivery):
+        if isinstance(message, Delivery):
             if message.to not in (None, self._actor.starting.address.incarnation):
                 return
         elif isinstance(message, PoisonMessage) and isinstance(message.poisonMessage, (Internal, Envelope)):

@@ -119,6 +119,8 @@ class RunLoop:
                 pending = self._outbox.pending
                 if pending < before or not pending:
                     return pending
+                if self._outbox.may_end():
+                    return 0
                 if waited and until is not None and until <= currentTime():
                     return Thespian__Run_Expired()
                 self._wait(0.0 if self._finished else self._patience(until, hurry=True))
@@ -131,7 +133,7 @@ class RunLoop:
         if self._abort_drains is None:
             return False
         # What has finished is still to be told, and who is told may send more.
-        return not (self._abort_drains and (self._outbox.pending or self._finished))
+        return not (self._abort_drains and (self._finished or not self._outbox.may_end()))
 
     def _deliver(self, handler: Handler | None) -> Any:
         self._complete()
@@ -248,8 +250,10 @@ class RunLoop:
         self._call_runner()
 
     def abort_run(self, drain: bool = False) -> None:
-        """End the current `run`, with `drain` after everything queued has left."""
+        """End the current `run`, with `drain` after everything queued has left: then this process ends."""
         self._abort_drains = drain
+        if drain:
+            self._outbox.end()
 
     def _call_runner(self) -> None:
         """Wake the loop if it is another thread's: what was just done may change how long it has to wait."""

@@ -24,10 +24,11 @@ _FILE_KEYS = ("init_main_from_name", "init_main_from_path")
 _PLACE_KEYS = ("sys_path", "sys_argv", "dir", "orig_dir")
 _MAINS = ("__main__", "__mp_main__")
 
-_NO_FILE = (
-    "{what} is defined in a program without a file (a prompt, a notebook cell, python -): no other process "
-    "can load it. Put the class in a module and import it"
+_UNLOADABLE = (
+    "{what} is defined in {where}: no other process can load it. Put the class in a module and import it"
 )
+_NO_FILE = "a program without a file (a prompt, a notebook cell, python -)"
+_NO_GUARD = "the __main__ of a package, a directory or an archive, which always runs as a program"
 
 
 class _Here:
@@ -52,7 +53,7 @@ def preparation(*values: Any) -> bytes:
 
     Different for every run of a program and for every version of the classes' files. A process that has
     itself loaded a script passes that one on. Raises `ValueError` where a value is defined in a `__main__`
-    that has no file.
+    that can't be loaded.
     """
     in_main = [value for value in values if _is_of_main(value)]
     if _Here.script is not None:
@@ -60,7 +61,8 @@ def preparation(*values: Any) -> bytes:
         return pickle.dumps((data, needs_main or bool(in_main)), 5)
     spawn = _spawn_data()
     if in_main and not _can_run(spawn):
-        raise ValueError(_NO_FILE.format(what=_name_of(in_main[0])))
+        where = _NO_GUARD if "init_main_from_name" in spawn else _NO_FILE
+        raise ValueError(_UNLOADABLE.format(what=_name_of(in_main[0]), where=where))
     data = {key: spawn[key] for key in (*_PLACE_KEYS, *_FILE_KEYS) if key in spawn}
     data["origin"] = (_origin(), [_modified(value) for value in values])
     return pickle.dumps((data, bool(in_main)), 5)

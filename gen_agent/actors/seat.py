@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import signal
-from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -33,8 +32,6 @@ from gen_agent.sealed import Sealed
 ATTACH_S = 10.0
 """How long a forked worker may take until it reads its link."""
 
-_REMEMBERED = 128
-
 
 @attrs.frozen(slots=True)
 class Port:
@@ -51,28 +48,29 @@ class WorkerPlace:
         self._actor, self._seed, self._household, self._keep = actor, seed, household, keep
         self._worker: WorkerProcess | None = None
         self._first, self._closed = True, False
-        self.addresses: deque[Any] = deque(maxlen=_REMEMBERED)
+        self._broken: str | None = None
 
     def _fork(self, died: Callable[[WorkerProcess], None]) -> None:
+        self._broken = None
         worker = fork_worker(self._actor, self._seed, self._household, self._keep, self._first)
         self._worker = worker
-        self.addresses.append(worker.child.address)
         self._actor.set_deadline(PATIENCE, ATTACH_S)
+        # It finds this in its link as soon as it looks there.
+        worker.send(orders.Boot(self._first))
         if DEATH not in self._actor.watcher:
             self._actor.soon(lambda: died(worker))
 
     def _bury(self, worker: WorkerProcess) -> int | None:
         self._worker = None
         self._actor.clear_deadline(PATIENCE)
-        if worker.child.real_address is not None:
-            self.addresses.append(worker.child.real_address)
         return worker.bury()
 
     def _cause(self, code: int | None) -> GenAgentError:
         limit = self._seed.options.watchdog_s
         if code == -signal.SIGALRM and limit is not None:
             return WatchdogTimeout(limit)
-        return WorkerCrashed(named(code))
+        # What it met is told by its last word; its status is the same for all of that.
+        return WorkerCrashed(named(code) if self._broken is None else self._broken)
 
     def shut(self) -> None:
         """Kill whatever worker there is; none is made any more."""
@@ -183,10 +181,10 @@ class WorkerSeat(WorkerPlace):
             if isinstance(report, orders.Attached):
                 self._actor.clear_deadline(PATIENCE)
                 worker.phase = Phase.BOOTING
-                worker.send(orders.Boot(self._first))
             elif isinstance(report, orders.Booted):
                 self._was_booted(worker, report)
             elif isinstance(report, orders.Broken):
+                self._broken = report.text.partition(" ")[0]
                 logging.getLogger("gen_agent").error("the worker failed: %s", report.text)
             else:
                 self._work.take(worker, report)

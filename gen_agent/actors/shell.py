@@ -19,7 +19,7 @@ from typing import Any
 from thespian.actors import Actor, ThespianWatch, WakeupMessage, WatchMessage
 
 from gen_agent.actors.deadlines import Deadlines
-from gen_agent.actors.internal import Again
+from gen_agent.actors.inner import Again
 from gen_agent.actors.letters import Letter
 from gen_agent.actors.room import with_room
 from gen_agent.actors.timer import KernelTimer

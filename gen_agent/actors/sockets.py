@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import select
 import socket
+import struct
+import termios
 
 Key = tuple[str, int]
 """Host and port a process listens on: its address, and the name of the lane to it."""
@@ -91,6 +94,12 @@ def hang_up(sock: socket.socket) -> None:
     with contextlib.suppress(OSError):  # the other side was faster, which is what was wanted
         sock.shutdown(socket.SHUT_RDWR)
     sock.close()
+
+
+def under_way(sock: socket.socket) -> int:
+    """How many bytes that were written have not reached the kernel of the other side."""
+    (count,) = struct.unpack("i", fcntl.ioctl(sock, termios.TIOCOUTQ, bytes(4)))
+    return int(count)
 
 
 def reachable(key: Key) -> bool:

@@ -1,19 +1,16 @@
-"""What scripts and workers have to mend on Thespian's stock TCP transport, each in its own process only.
+"""What scripts have to mend on Thespian's stock TCP transport, each in its own process only.
 
 The law: nothing of Thespian is changed but objects this process made. This module must not know agents.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
-import threading
-from datetime import timedelta
+import socket
 from typing import Any
 
-from thespian.system.transport import TransmitOnly
-
-_LEAVING = timedelta(seconds=0.5)
-"""How long a worker waits at most for one message to arrive: it may have been killed by the next moment."""
+from gen_agent.actors.sockets import hang_up
 
 
 def close_properly(transport: Any) -> None:
@@ -46,27 +43,23 @@ def _close(transport: Any) -> None:
         vars(transport).pop(name, None)
 
 
+def refuse(transport: Any) -> None:
+    """Have whoever sends to this endpoint find nobody from now on; what it sends still leaves."""
+    hang_up(transport.socket)
+    for table in (transport._incomingSockets, transport._openSockets):
+        for one in table.values():
+            if one.socket is not None:
+                hang_up(one.socket)
+        table.clear()
+    for intent in transport._transmitIntents.values():
+        if intent.stage == transport._XMITStepWaitForAck:
+            # Its target would answer over the same connection, and wait until that is read.
+            with contextlib.suppress(OSError):
+                intent.socket.shutdown(socket.SHUT_WR)
+
+
 def release(transport: Any) -> None:
     """Have an endpoint whose call was broken off let go of what the stock transport holds while it runs."""
     if not hasattr(transport, "seal"):
         transport._aTB_processing = False
         transport._aTB_sending = False
-
-
-def send_without_loop(transport: Any) -> None:
-    """Have everything arrive that is sent from now on, log lines above all, in a process that never returns
-    to Thespian's loop.
-
-    Nothing is done to a transport that sends at once by itself.
-    """
-    if hasattr(transport, "seal"):
-        return
-    schedule, alone = transport.scheduleTransmit, threading.RLock()
-
-    def send(book: Any, intent: Any, *more: Any, **options: Any) -> None:
-        # The loop is for one thread at a time, and a backend may log from any.
-        with alone:
-            schedule(book, intent, *more, **options)
-            transport.run(TransmitOnly, _LEAVING)
-
-    transport.scheduleTransmit = send

@@ -35,7 +35,9 @@ class SupervisorHost(Shell):
     @property
     def capabilities(self) -> Mapping[str, Any]:
         """What this system is capable of."""
-        return getattr(self._myRef, "capabilities", None) or {}
+        # Where everything is in one process the system itself knows.
+        one = self._myRef if self.has_processes else self._myRef._system
+        return getattr(one, "capabilities", None) or {}
 
     def answer(self, to: Any, call: CallRef, value: Any = None, error: GenAgentError | None = None) -> None:
         """Reply to a call."""

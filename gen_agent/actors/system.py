@@ -121,16 +121,18 @@ class AgentSystem(Client):
         try:
             yield client
         finally:
-            client._hang_up()
+            if client._guard.is_here:
+                client._hang_up()
 
     def close(self) -> None:
         """End everything of a system of our own; of another one only this client's mailbox and monitors.
 
         Agents of our own end in an orderly way for at most 5 s, then they are killed. Harmless when done
-        twice; any other use afterwards is `RuntimeError`.
+        twice; any other use afterwards is `RuntimeError`, and so is any use in a fork of this process.
         """
         if self._guard.closed:
             return
+        self._guard.check_process()
         try:
             if self._opened.asks_agents:
                 self._stop_agents()
@@ -148,9 +150,13 @@ class AgentSystem(Client):
             return
 
     def __enter__(self: _Self) -> _Self:
+        if self._guard.closed:
+            raise RuntimeError("this AgentSystem is closed")
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        # A fork that leaves the block has nothing to end: all of it is its parent's.
+        if self._guard.is_here:
+            self.close()

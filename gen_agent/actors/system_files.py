@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import time
+from collections.abc import Collection
 from pathlib import Path
 
 import attrs
@@ -104,9 +105,9 @@ def sweep(port: int | None = None) -> None:
         _dismantle(place.directory)
 
 
-def stale_files(port: int | None = None) -> tuple[Path, ...]:
-    """What `sweep` would remove."""
-    places = _stale_places(port)
+def stale_files(port: int | None = None, doomed: Collection[ProcessId] = ()) -> tuple[Path, ...]:
+    """What `sweep` would remove, if the guardians in `doomed` were dead, too."""
+    places = [place for place in _places(port) if place.guardian in doomed or place.is_stale()]
     keys = (key_path(place.port) for place in places if _has_key(place))
     return tuple(sorted({*(place.directory for place in places), *keys}))
 

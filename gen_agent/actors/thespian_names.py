@@ -52,6 +52,10 @@ PRIVATE_NAMES: tuple[tuple[str, str], ...] = (
     ("thespian.system.timing", "ExpirationTimer.view"),
     ("thespian.system.timing", "currentTime"),
     ("thespian.system.timing", "toTimeDeltaOrNone"),
+    # What a worker's log lines leave by, and what makes its process.
+    ("thespian.system", "logdirector"),
+    ("thespian.system.logdirector", "logTransport"),
+    ("thespian.system.multiprocCommon", "MultiProcReplicator._startChildActor"),
     # What our base overrides or calls in Thespian's.
     ("thespian.system.multiprocCommon", "multiprocessCommon._startAdmin"),
     ("thespian.system.multiprocCommon", "get_multiproc_context"),

@@ -37,14 +37,14 @@ from thespian.system.utilis import thesplog
 from gen_agent.actors.children import strike_out
 from gen_agent.actors.deathchain import follow_guardian, follow_parent
 from gen_agent.actors.frames import Answer, Seal
-from gen_agent.actors.freshness import STAMP_BYTES, Seen, Stamps
+from gen_agent.actors.freshness import STAMP_BYTES, Seen, Stamps, sent_from
 from gen_agent.actors.inbox import Inbox
 from gen_agent.actors.lanes import Result
 from gen_agent.actors.letters import Received
 from gen_agent.actors.outbox import LaneFull, Outbox
+from gen_agent.actors.places import address_at
 from gen_agent.actors.sockets import Key, listener, reachable
 from gen_agent.actors.upkeep import Upkeep
-from gen_agent.wire import loads
 
 LANE_MESSAGES = 100_000
 LANE_BYTES = 1 << 30
@@ -94,7 +94,7 @@ class GenAgentTransport(Upkeep, TCPTransport):
         self.socket = sock
         self._key: Key = sock.getsockname()
         self.myAddress = ActorAddress(TCPv4ActorAddress(*self._key, external=True))
-        self._stamps, self._seen = Stamps(), Seen(self._key)
+        self._stamps, self._seen = Stamps(self._key), Seen(self._key)
         self._init_loop()
         bounds = {"max_count": self.lane_messages, "max_bytes": self.lane_bytes}
         self._outbox = Outbox(self._poller, self.seal, self._done, **bounds)
@@ -151,7 +151,7 @@ class GenAgentTransport(Upkeep, TCPTransport):
 
     def serializer(self, intent: Any) -> bytes:
         """What is to be sealed of an intent; raises what pickling its message raises."""
-        return pickle.dumps((self.myAddress, intent.message), pickle.HIGHEST_PROTOCOL)
+        return pickle.dumps(intent.message, pickle.HIGHEST_PROTOCOL)
 
     def _schedulePreparedIntent(self, transmitIntent: Any, has_exclusive_flag: bool = False) -> None:
         key = _key_of(transmitIntent.targetAddr)
@@ -196,7 +196,8 @@ class GenAgentTransport(Upkeep, TCPTransport):
             if not self._seen.is_fresh(body):
                 # Sent again because our answer was lost, or by somebody who had listened.
                 return Answer.TAKEN
-            sender, message = loads(memoryview(body)[STAMP_BYTES:])
+            message = pickle.loads(memoryview(body)[STAMP_BYTES:])
+            sender = address_at(sent_from(body))
         except Exception as unreadable:
             thesplog("Can't unpickle a message: %s", type(unreadable).__name__, level=logging.WARNING)
             return Answer.UNREADABLE

@@ -43,6 +43,15 @@ class Upkeep(RunLoop):
         """The descriptors a forked child has to close by number: none, its transport closes them."""
         return []
 
+    def leaving_fileno(self) -> int:
+        """A descriptor that is readable when what is queued can get on."""
+        return self._outbox.fileno()
+
+    def refuse(self) -> None:
+        """Take nothing any more: whoever sends to this process finds nobody. What is queued still leaves."""
+        with self._lock:
+            self._inbox.refuse()
+
     def lostRemote(self, rmtaddr: ActorAddress) -> None:
         """Take note that another system is gone: the kernel ends the connections to it."""
 
@@ -69,6 +78,12 @@ class Upkeep(RunLoop):
         while self._finished:
             intent, status = self._finished.popleft()
             intent.tx_done(status)
+
+    def disown(self) -> None:
+        """In a forked process that closes by number all it does not need: do nothing any more, and do not
+        close those numbers again, which may be another's by then.
+        """
+        self._closed = True
 
     def _abandon(self) -> None:
         """Close this process' copies of another's descriptors, none of which may be shut down or changed."""

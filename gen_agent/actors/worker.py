@@ -1,13 +1,15 @@
 """WorkerActor: the process in which a backend runs, in its main thread, over the link alone.
 
-The law: it is there to be killed. Once attached it waits for its link and for nothing else, Thespian's loop
-included, holds nothing open but that, dies with its agent and by every signal, and has an alarm set by the
-kernel while a turn runs. It knows its agent's class only to call the stream callback.
+The law: it is there to be killed. Thespian forks it as its agent's child; it has neither transport nor loop
+of Thespian's, waits for its link and for nothing else, holds nothing open but that, dies with its agent and
+by every signal, and has an alarm set by the kernel while a turn runs. It knows its agent's class only to call
+the stream callback.
 """
 
 from __future__ import annotations
 
 import functools
+import gc
 import os
 import signal
 import socket
@@ -15,17 +17,18 @@ import sys
 import time
 from typing import Any, NoReturn
 
-from thespian.actors import ActorExitRequest
+import attrs
+from thespian.actors import Actor
 
 from gen_agent.actors import orders
-from gen_agent.actors.children import transport_descriptors
-from gen_agent.actors.internal import Attach
 from gen_agent.actors.link import LinkClosed, WorkerEnd
+from gen_agent.actors.linkframes import message_frame
 from gen_agent.actors.processes import close_descriptors, die_with_parent, reset_signals
 from gen_agent.actors.reporting import log_line
-from gen_agent.actors.service import Seed, Service
-from gen_agent.actors.shell import Shell, described
-from gen_agent.actors.stock import send_without_loop
+from gen_agent.actors.room import with_room
+from gen_agent.actors.service import Log, Seed, Service
+from gen_agent.actors.shell import described
+from gen_agent.actors.workerlog import log_by_itself
 from gen_agent.errors import GenAgentError
 from gen_agent.sealed import Sealed
 
@@ -34,56 +37,50 @@ BUG_EXIT = 70
 
 _LONGEST_ALARM_S = 1e8
 
-_seeds: dict[int, Seed] = {}
+
+@attrs.frozen(eq=False)
+class Birth:
+    """What a worker has from its agent: its end of the link by number, what it grows from, the descriptors
+    that stay open, whose death it follows, and the transport it is not to use.
+    """
+
+    link: int
+    seed: Seed
+    keep: tuple[int, ...]
+    agent_pid: int
+    transport: Any
 
 
-def plant(link: int, seed: Seed | None) -> None:
-    """Put down what the worker forked next grows from, under its end of the link; None takes it away."""
-    if seed is None:
-        _seeds.pop(link, None)
-    else:
-        _seeds[link] = seed
-
-
-class WorkerActor(Shell):
+class WorkerActor(Actor):
     """One worker of one agent."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._end: WorkerEnd | None = None
+    def receiveMessage(self, message: Any, sender: Any) -> None:
+        """Nothing is ever said to a worker in this way."""
 
-    def handle(self, message: Any, sender: Any) -> None:
-        """Attach to the link; nothing else is ever said to a worker but to exit."""
-        if isinstance(message, Attach) and self._end is None:
-            self._attach(message)
-        elif isinstance(message, ActorExitRequest):
-            os._exit(0)
-
-    def on_bug(self, error: Exception) -> None:
-        """End: the agent logs what it was, sees the death, and says so to whoever waits."""
-        if isinstance(error, LinkClosed):
-            os._exit(0)
+    def work(self, birth: Birth) -> NoReturn:
+        """Attach to the link, and carry out orders until the end of this process."""
+        end: WorkerEnd | None = None
+        without_memory = message_frame(orders.Broken(MemoryError.__name__))
         try:
-            if self._end is not None:
-                self._end.send(orders.Broken(described(error)))
+            end = _attach(birth)
+            service = Service(birth.seed, _log_of(birth.seed))
+            with_room(lambda: self._serve(end, service))
+        except LinkClosed:
+            os._exit(0)
+        except MemoryError:
+            # What there is no memory left to say was made in time.
+            if end is not None:
+                end.send_frame(without_memory)
+        except Exception as error:
+            # The agent logs what it was, sees the death, and says so to whoever waits.
+            if end is not None:
+                end.send(orders.Broken(described(error)))
         finally:
             os._exit(BUG_EXIT)
 
-    def _attach(self, message: Attach) -> None:
-        die_with_parent(signal.SIGKILL, message.agent_pid)
-        reset_signals()
-        seed = _seeds.pop(message.link)
-        close_descriptors({message.link, *message.keep, *transport_descriptors(self)})
-        end = self._end = WorkerEnd(socket.socket(fileno=message.link))
-        log = functools.partial(log_line, "gen_agent.worker", seed.name, seed.agent.__module__)
-        _write_lines_at_once()
-        send_without_loop(self._myRef.transport)
-        end.send(orders.Attached())
-        self._serve(end, Service(seed, log))
-
     def _serve(self, end: WorkerEnd, service: Service) -> NoReturn:
-        """Carry out orders for as long as there is a link. What Thespian could still say is of no use: this
-        process ends with its link, by a signal, or as ordered.
+        """Carry out orders for as long as there is a link: this process ends with it, by a signal, or as
+        ordered.
         """
         while True:
             self._carry_out(end.receive(), end, service)
@@ -130,6 +127,25 @@ class _SignsOfLife:
         if self._every_s is not None and time.monotonic() >= self._next:
             self._next = time.monotonic() + self._every_s
             self._end.send(orders.Alive())
+
+
+def _attach(birth: Birth) -> WorkerEnd:
+    """Become a process of its own, which has nothing of its agent's but the link."""
+    die_with_parent(signal.SIGKILL, birth.agent_pid)
+    # Whatever the agent had will be neither collected nor closed here a second time.
+    gc.freeze()
+    reset_signals()
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    log_by_itself(birth.transport)
+    close_descriptors({birth.link, *birth.keep})
+    end = WorkerEnd(socket.socket(fileno=birth.link))
+    _write_lines_at_once()
+    end.send(orders.Attached())
+    return end
+
+
+def _log_of(seed: Seed) -> Log:
+    return functools.partial(log_line, "gen_agent.worker", seed.name, seed.agent.__module__)
 
 
 def _write_lines_at_once() -> None:

@@ -1,7 +1,7 @@
 """One worker as its agent sees it: a child process, the link to it, and its certain death.
 
-Made by a fork with its seed in memory; told its work over the link alone; killed together with all it
-started. Nothing here waits, but for the deaths it causes and for a session to be closed. Processes only.
+Made by a fork with what it grows from in memory; told its work over the link alone; killed together with all
+it started. Nothing here waits, but for the deaths it causes and for a session to be closed. Processes only.
 """
 
 from __future__ import annotations
@@ -15,15 +15,14 @@ import time
 import attrs
 
 from gen_agent.actors import orders
-from gen_agent.actors.children import CannotCreate, Child, create_child, forget_child
+from gen_agent.actors.children import CannotCreate, Child, fork_child
 from gen_agent.actors.household import Household
-from gen_agent.actors.internal import Attach
 from gen_agent.actors.link import AgentEnd, socket_pair
 from gen_agent.actors.linkframes import NoFrame
 from gen_agent.actors.processes import ProcessId, kill_children, kill_tree
 from gen_agent.actors.service import Seed
 from gen_agent.actors.shell import Shell
-from gen_agent.actors.worker import WorkerActor, plant
+from gen_agent.actors.worker import Birth, WorkerActor
 from gen_agent.core.signals import Tag
 from gen_agent.sealed import Sealed
 
@@ -98,7 +97,6 @@ class WorkerProcess:
         watcher.remove(DEATH)
         code = self.child.exit_code()
         kill_children(keep=self.household.of_callbacks, deadline_s=_REAP_S)
-        forget_child(self.actor, self.child)
         return code
 
     def await_closed(self, timeout_s: float | None) -> orders.Closed | None:
@@ -130,20 +128,16 @@ def fork_worker(
         gc.collect()
         gc.freeze()
     ours, theirs = socket_pair()
-    link = theirs.fileno()
-    plant(link, seed)
+    birth = Birth(theirs.fileno(), seed, keep, os.getpid(), actor._myRef.transport)
     try:
-        child = create_child(actor, WorkerActor)
+        child = fork_child(actor, WorkerActor, lambda: WorkerActor().work(birth))
     except CannotCreate:
         ours.close()
-        theirs.close()
         raise
     finally:
-        plant(link, None)
+        theirs.close()
     process = child.process or ProcessId(0, 0)
     household.workers_child(process)
-    actor.send(child.address, Attach(link, keep, os.getpid()))
-    theirs.close()
     worker = WorkerProcess(child, process, AgentEnd(ours), actor, household)
     actor.watcher.add(worker.end, LINK)
     actor.watcher.add_process(process, DEATH)

@@ -30,8 +30,8 @@ def backend_error(provider: str, error: Exception, secret: str | None) -> Backen
     """The `BackendError` for what the SDK raised; `secret` is blanked in the message."""
     message = without_secret(str(error), secret) or type(error).__name__
     if isinstance(error, openai.APIStatusError):
-        header = error.response.headers.get("retry-after")
-        return http_failure(provider, error.status_code, message, retry_after=header, raw=_plain(error.body))
+        after = _first(error.response.headers, "retry-after")
+        return http_failure(provider, error.status_code, message, retry_after=after, raw=_plain(error.body))
     if isinstance(error, openai.APITimeoutError):
         return transport_failure(provider, "timeout", message, retryable=True)
     if isinstance(error, openai.APIConnectionError):
@@ -59,6 +59,12 @@ def _status_in(body: object) -> int:
             if word in str(body.get("type")):
                 return status
     return 500
+
+
+def _first(headers: Any, name: str) -> str | None:
+    """The header as it came; of one that came more than once the first, for together they say nothing."""
+    values = headers.get_list(name)
+    return str(values[0]) if values else None
 
 
 def _plain(body: object) -> Any:

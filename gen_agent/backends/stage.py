@@ -8,6 +8,7 @@ to repair. This module must not know agents, actors or the backend that uses it.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -15,6 +16,7 @@ import socket
 import tempfile
 import time
 from collections import deque
+from collections.abc import Iterator
 from types import TracebackType
 from typing import Any
 
@@ -24,6 +26,16 @@ GATE_TIMEOUT_S = 5.0
 """How long a gate, and whoever waits for one, is patient by default."""
 
 _OPEN = b"+"
+
+
+@contextlib.contextmanager
+def _gates(directory: str) -> Iterator[str]:
+    """A path of the socket in `directory`, however long its own is: the kernel takes 107 bytes only."""
+    descriptor = os.open(directory, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield f"/proc/self/fd/{descriptor}/gates"
+    finally:
+        os.close(descriptor)
 
 
 class GateError(RuntimeError):
@@ -50,7 +62,8 @@ class StageAddress:
         with socket.socket(socket.AF_UNIX) as link:
             link.settimeout(timeout_s)
             try:
-                link.connect(os.path.join(self.path, "gates"))
+                with _gates(self.path) as gates:
+                    link.connect(gates)
                 link.sendall(json.dumps({"tag": tag, "pid": os.getpid()}).encode() + b"\n")
                 opened = link.recv(1)
             except TimeoutError:
@@ -77,7 +90,8 @@ class Stage:
     def __init__(self) -> None:
         self._path = tempfile.mkdtemp(prefix="gen_agent-stage-")
         self._door = socket.socket(socket.AF_UNIX)
-        self._door.bind(os.path.join(self._path, "gates"))
+        with _gates(self._path) as gates:
+            self._door.bind(gates)
         self._door.listen(1024)
         self._waiting: dict[str, deque[_Waiting]] = {}
         self._closed = False

@@ -6,7 +6,7 @@ not know click.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -120,7 +120,7 @@ def check_up(port: int | None, *, clean: bool) -> Checkup:
     processes = (seen.get(one.process) or SeenProcess.look(one) for one in census.leftovers)
     return Checkup(
         tuple(system for system in census.systems if not system.abandoned),
-        (*processes, *_stale(port)),
+        (*processes, *_stale(port, [one.process for one in census.leftovers if one.is_guardian])),
         removed,
         _lone(port),
         checks(),
@@ -143,9 +143,10 @@ def _removed(port: int | None, seen: Mapping[ProcessId, SeenProcess]) -> tuple[S
     return (*processes, *(path for path in files if not path.exists()))
 
 
-def _stale(port: int | None) -> tuple[Path, ...]:
+def _stale(port: int | None, doomed: Collection[ProcessId] = ()) -> tuple[Path, ...]:
+    """Files of the dead, and of guardians that are about to be."""
     try:
-        return (*stale_files(port), *stale_drafts(port))
+        return (*stale_files(port, doomed), *stale_drafts(port))
     except OSError:
         return ()  # what is wrong with the runtime directory is one of the checks
 

@@ -10,6 +10,7 @@ This module knows no Thespian: an actor is something with `send`, `createActor` 
 from __future__ import annotations
 
 import abc
+import importlib
 import itertools
 import time
 from collections import OrderedDict, deque
@@ -21,6 +22,7 @@ import attrs
 from gen_agent.client.callbook import CallBook
 from gen_agent.client.ordering import DELIVERIES, Ordering
 from gen_agent.client.oversight import Bounded, Oversight
+from gen_agent.client.placing import Placing
 from gen_agent.client.protocol import Abandon
 from gen_agent.client.targets import TO_SUPERVISOR
 from gen_agent.client.whereabouts import running, this_caller
@@ -50,7 +52,7 @@ class Sending(abc.ABC):
         self._actor, self._original = actor, actor.receiveMessage
         self._returned: Any = None
         self._book_: CallBook | None = None
-        self._ordering = Ordering()
+        self._ordering = Ordering(lambda: self._keeps_order)
         self._oversight_: Oversight | None = None
         self._mine = Bounded()
         self._own_monitors: dict[MonitorRef, Incarnation] = {}
@@ -58,6 +60,7 @@ class Sending(abc.ABC):
         self._monitored: set[Incarnation] = set()
         self._abandoned: dict[CallRef, Reply] = {}
         self._starts: dict[CallRef, StartAgent] = {}
+        self._placing = Placing()
         self._retries: OrderedDict[Any, tuple[int, deque[tuple[Any, Any]]]] = OrderedDict()
         self._backlog: deque[tuple[Any, Any]] = deque()
         self._alarms = itertools.count(1)
@@ -71,12 +74,25 @@ class Sending(abc.ABC):
         return hasattr(getattr(self._actor, "_myRef", None), "transport")
 
     @property
+    def _transport(self) -> Any:
+        return getattr(getattr(self._actor, "_myRef", None), "transport", None)
+
+    @property
+    def _keeps_order(self) -> bool:
+        return hasattr(self._transport, "seal")
+
+    @property
     def _book(self) -> CallBook:
         # Made late: in the actor's `__init__` its place in the system is not known yet.
         if self._book_ is None:
-            transport = getattr(getattr(self._actor, "_myRef", None), "transport", None)
-            numbered = transport is not None and not hasattr(transport, "seal")
-            self._book_ = CallBook(this_caller(), self._alive, self._watch, numbered=numbered)
+            numbered = self._transport is not None and not self._keeps_order
+            self._book_ = CallBook(
+                this_caller(),
+                self._alive,
+                self._watch,
+                numbered=numbered,
+                returning=self._has_processes,
+            )
         return self._book_
 
     @property
@@ -119,9 +135,23 @@ class Sending(abc.ABC):
             if target is TO_SUPERVISOR:
                 self._oversight.send(message)
             else:
-                self._actor.send(target, message)
+                self._send(target, message)
         self._oversight.serve(now)
         self._arm(now)
+
+    def _send(self, target: Any, message: Call | Cast) -> None:
+        ticket = self._book.return_ticket(message) if self._has_processes else None
+        if ticket is None:
+            self._actor.send(target, message)
+            return
+        # Who knows how messages travel may not be known beforehand here.
+        parcels = importlib.import_module("gen_agent.actors.parcels")
+        fate = parcels.Fate(lambda: self._book.delivered(ticket), lambda: self._came_back(ticket))
+        parcels.send(self._actor, target, message, fate)
+
+    def _came_back(self, ticket: CallRef) -> None:
+        self._book.undelivered([ticket])
+        self._flush()
 
     def _arm(self, now: float) -> None:
         dues = (self._book.deadline(), self._ordering.deadline(), self._oversight.due(now))
@@ -144,6 +174,10 @@ class ActorSide(Sending):
 
     def _receive(self, message: Any, sender: Any) -> Any:
         """What Thespian calls instead of the actor's own `receiveMessage`."""
+        message = self._placing.unplaced(message) or message
+        ended = None if self._has_processes else self._placing.ended(message)
+        if ended is not None:
+            self._book.replied(ended)
         key = _key(message)
         if key is not None or isinstance(getattr(message, "payload", None), _Alarm):
             self._receive_ours(key, message, sender)

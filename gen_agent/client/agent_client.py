@@ -231,6 +231,7 @@ class AgentClient(Asking):
     def _start(self, start: StartAgent, timeout: float | None) -> CallRef:
         if not start.supervised:
             child = self._actor.createActor(AGENT_CLASS, start.options.get("requirements"))
+            self._placing.begin(child, start)
             return self._call(child, start, timeout, asked=start.name)
         self._starts[start.call] = start
         return self._call(TO_SUPERVISOR, start, timeout, asked=start.name)

@@ -119,12 +119,14 @@ class CallBook(Postings):
         error = AgentDown(pending.asked, "noproc")
         if self._bounces(pending, error):
             return self._bounce(pending)
-        if pending.target is TO_SUPERVISOR and not pending.bounced:
+        if pending.target is not TO_SUPERVISOR:
+            self._fail(ticket, error)
+        elif pending.bounced:
+            self._fail(ticket, AgentDown(pending.asked, "registry_lost"))
+        else:
             # It is dead; whether that is known already or not, the next one is asked.
             pending.bounced = True
             self.outgoing.append((TO_SUPERVISOR, pending.message))
-            return None
-        self._fail(ticket, error)
         return None
 
     def give_up(self, call: CallRef) -> None:

@@ -2,13 +2,15 @@
 
 The law: for one recipient, `Down` comes after every Admission, event and Completion of that incarnation that
 reaches it at all, and nothing of that incarnation comes after it. Numbers count deliveries of one incarnation
-to one recipient; where a base keeps the order they only tell `Down` what to wait for. Nothing is dropped for
+to one recipient; where a base keeps the order they only tell `Down` what to wait for, and nothing waits for a
+number that is missing: it went to somebody who had the recipient's address before. Nothing is dropped for
 being late, except after `Down`. Time comes in as an argument: this module reads no clock, and knows no actor
 and no Thespian.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import attrs
@@ -57,6 +59,10 @@ class _Source:
         self.early[number] = message
         return self._in_order()
 
+    def skip_to(self, number: int) -> None:
+        """What has a lower number and is not here was not for this recipient."""
+        self.next = max(self.next, number)
+
     def _in_order(self) -> list[Any]:
         ready = []
         while self.next in self.early:
@@ -90,10 +96,15 @@ class _Source:
         return min(times, default=None)
 
 
-class Ordering:
-    """The order of everything one recipient gets from agents."""
+def _never() -> bool:
+    return False
 
-    def __init__(self) -> None:
+
+class Ordering:
+    """The order of everything one recipient gets from agents; `keeps_order` says whether the base does."""
+
+    def __init__(self, keeps_order: Callable[[], bool] = _never) -> None:
+        self._keeps_order = keeps_order
         self._sources: dict[Incarnation, _Source] = {}
         self._ended: Remembered[None] = Remembered(REMEMBERED)
 
@@ -111,6 +122,8 @@ class Ordering:
         if message.delivery is None:
             return [message]
         source = self._source(incarnation)
+        if self._keeps_order():
+            source.skip_to(message.delivery)
         return [*source.accept(message.delivery, message, now), *self._finished(incarnation, source, now)]
 
     def _source(self, incarnation: Incarnation) -> _Source:

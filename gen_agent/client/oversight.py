@@ -143,6 +143,8 @@ class Oversight:
             self._made.append(self._address)
         hello = Hello()
         self._hello, self._look_at = hello.call, now + LOOK_S
+        # A supervisor that is busy may answer when another was greeted already: that is no user's reply.
+        self._mine(hello.call)
         self._actor.send(self._address, hello)
 
     def due(self, now: float) -> float | None:

@@ -220,6 +220,12 @@ class Postings:
         """The number to name in `undelivered` for a message just taken out of `outgoing`; None for none."""
         return message.call if isinstance(message, Call) else self._tickets.pop(id(message), None)
 
+    def return_ticket(self, message: Call | Cast) -> CallRef | None:
+        """`ticket` of what goes to somebody else if it comes back: of what was sent under a name."""
+        ticket = self.ticket(message)
+        pending = None if ticket is None else self._pending.get(ticket)
+        return None if pending is not None and is_address(pending.target) else ticket
+
     def delivered(self, ticket: CallRef) -> None:
         """The cast with that number has arrived."""
         self._under_way.pop(ticket, None)

@@ -64,13 +64,14 @@ def refuse(m: Model, event: Prompted) -> None:
 
 def known(m: Model, ref: RequestRef) -> bool:
     """Whether this agent has `ref` already: a ref names one request for ever."""
-    return is_pending(m, ref) or ref in m.results
+    return ref in m.results.entries or is_pending(m, ref)
 
 
 def is_pending(m: Model, ref: RequestRef) -> bool:
     """Whether `ref` is active, queued or waiting in the slot (C117, C118)."""
-    active = m.turn is not None and m.turn.request.ref == ref
-    return active or ref in m.prompts or (m.slot is not None and m.slot.request.ref == ref)
+    if ref in m.prompts.entries or (m.turn is not None and m.turn.request.ref == ref):
+        return True
+    return m.slot is not None and m.slot.request.ref == ref
 
 
 def _request(event: Prompted) -> Request:

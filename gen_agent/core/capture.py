@@ -20,14 +20,14 @@ class Capture:
         "_bytes",
         "_events",
         "_first_omission",
-        "_lossless",
         "_max_bytes",
         "_max_events",
         "_observed",
+        "lossless",
     )
 
     def __init__(self, options: AgentOptions) -> None:
-        self._lossless = options.event_retention == "lossless"
+        self.lossless = options.event_retention == "lossless"
         self._max_events = options.max_events_per_turn
         self._max_bytes = options.max_event_bytes_per_turn
         self._events: list[Event] = []
@@ -37,7 +37,7 @@ class Capture:
 
     def overflow(self, event: Event, size: int) -> EventCaptureOverflow | None:
         """In lossless mode, the error for an event that doesn't fit; nobody sees it (C167)."""
-        limit = self._exceeded(size) if self._lossless else None
+        limit = self._exceeded(size) if self.lossless else None
         if limit is None:
             return None
         return EventCaptureOverflow(
@@ -98,21 +98,20 @@ class Digest:
     def observe(self, event: Event) -> None:
         """Take what `event` adds."""
         if event.kind == "text":
-            self._add(event)
+            text = event.data.get("text")
+            if isinstance(text, str) and text:
+                if event.data.get("message_boundary") is True:
+                    self._begin_paragraph()
+                self._text.append(text)
+                self._message.append(text)
         elif event.kind == "usage":
             self._usage = dict(event.data)
 
-    def _add(self, event: Event) -> None:
-        text = event.data.get("text")
-        if not isinstance(text, str) or not text:
-            return
-        if event.data.get("message_boundary") is True:
-            # A new paragraph only where there is something before it and something in it (C171).
-            if self._text:
-                self._text.append("\n\n")
-            self._message.clear()
-        self._text.append(text)
-        self._message.append(text)
+    def _begin_paragraph(self) -> None:
+        # A new paragraph only where there is something before it and something in it (C171).
+        if self._text:
+            self._text.append("\n\n")
+        self._message.clear()
 
     def response(self, capture: Capture, terminal: Event, duration_s: float, prompt: str) -> Response:
         """The response of a turn that ended with the result `terminal`."""

@@ -104,8 +104,10 @@ class Hooks:
         """Run `hook` with `args`, the state last; returns a value of its shape, or a `Failure`."""
         try:
             callback = getattr(self._agent, hook)
-            if self._around is None or getattr(callback, "__func__", None) is _DEFAULTS[hook]:
-                # A default is no user's code: nothing has to be put around it.
+            if getattr(callback, "__func__", None) is _DEFAULTS[hook]:
+                # A default is no user's code: nothing has to be put around it, and it returns what it should.
+                return callback(*args)
+            if self._around is None:
                 value = callback(*args)
             else:
                 with self._around(hook):

@@ -31,6 +31,9 @@ Heard = Callable[[], bool]
 class State(enum.Enum):
     """Where an agent is. Exactly one of these, and no flag beside it."""
 
+    # There is one of each, and the table is asked at every change: by identity that costs nothing.
+    __hash__ = object.__hash__
+
     STARTING = "starting"
     """Not ready: starting up, or the session is being reset. Clients' events wait in order."""
 

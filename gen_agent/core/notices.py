@@ -51,7 +51,7 @@ def handle_deferred(m: Model, halting: bool) -> bool:
     The first to halt frees the room of what fails on a halt before the next one may queue a prompt (C085,
     C246).
     """
-    for notice in m.notices.take():
+    for notice in m.notices.take() if len(m.notices) else ():
         halts, _ = _handle(m, notice)
         if halts and not halting:
             fail_waiting(m)

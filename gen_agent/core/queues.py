@@ -39,55 +39,61 @@ class Limits:
 class PromptQueue:
     """FIFO of requests, by admission; a ref is in it once at most."""
 
-    __slots__ = ("_asks", "_entries", "_failing", "_limits", "size")
+    __slots__ = ("_asks", "_failing", "_limits", "entries", "size")
+
+    entries: OrderedDict[RequestRef, Request]
+    """What is queued, by ref and in order; to be read only."""
 
     size: int
 
     def __init__(self, max_count: int, max_bytes: int) -> None:
         self._limits = Limits("prompts", max_count, max_bytes)
-        self._entries: OrderedDict[RequestRef, Request] = OrderedDict()
+        self.entries = OrderedDict()
         self._failing: OrderedDict[RequestRef, None] = OrderedDict()
-        self._asks: dict[Caller, OrderedDict[RequestRef, None]] = {}
+        self._asks: dict[Caller, dict[RequestRef, None]] = {}
         self.size = 0
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self.entries)
 
     def __contains__(self, ref: RequestRef) -> bool:
-        return ref in self._entries
+        return ref in self.entries
 
     def __iter__(self) -> Iterator[Request]:
-        return iter(self._entries.values())
+        return iter(self.entries.values())
 
     def refusal(self, incoming: int) -> Overloaded | None:
         """The error for a prompt of `incoming` bytes that doesn't fit, else None."""
-        return self._limits.refusal(len(self._entries), self.size, incoming)
+        return self._limits.refusal(len(self.entries), self.size, incoming)
 
     def put(self, request: Request) -> bool:
         """Append; returns whether this is the first queued ask of its caller. Ask `refusal` before."""
-        self._entries[request.ref] = request
+        self.entries[request.ref] = request
         self.size += request.size
         if request.fails_on_halt:
             self._failing[request.ref] = None
         if request.caller is None or request.origin is not Origin.ASK:
             return False
-        asks = self._asks.setdefault(request.caller, OrderedDict())
+        asks = self._asks.get(request.caller)
+        if asks is None:
+            self._asks[request.caller] = {request.ref: None}
+            return True
         asks[request.ref] = None
-        return len(asks) == 1
+        return False
 
     def get(self, ref: RequestRef) -> Request | None:
         """The queued request of `ref`."""
-        return self._entries.get(ref)
+        return self.entries.get(ref)
 
     def pop(self) -> Request:
         """Take the head; `KeyError` when empty."""
-        ref, request = self._entries.popitem(last=False)
+        ref, request = self.entries.popitem(last=False)
         self._forget(ref, request)
         return request
 
     def remove(self, ref: RequestRef) -> Request:
         """Take out the request of `ref`; `KeyError` when it isn't queued."""
-        request = self._entries.pop(ref)
+        request = self.entries.pop(ref)
         self._forget(ref, request)
         return request
 

@@ -1,4 +1,8 @@
-"""Requests: what is queued, runs, and waits to be tried again. Frozen values; nothing here decides."""
+"""Requests: what is queued, runs, and waits to be tried again. Values; nothing here decides.
+
+They never leave the core and are made by the thousand: nobody changes one, and nothing is spent on seeing to
+that.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,7 @@ class Origin(enum.Enum):
     SELF_CHAIN = "self_chain"
 
 
-@attrs.frozen(slots=True, eq=False)
+@attrs.define(slots=True, eq=False)
 class Request:
     """One request under its ref. `prompt` is as queued, before `pre_turn`; `size` its payload size in bytes.
 
@@ -51,7 +55,7 @@ class Request:
         return attrs.evolve(self, prompt=prompt, size=size, attempt=self.attempt + 1)
 
 
-@attrs.frozen(slots=True, eq=False)
+@attrs.define(slots=True, eq=False)
 class Slot:
     """What waits in the one reserved place ahead of the queue: a retry or a self-chain (C078, C141).
 

@@ -14,9 +14,9 @@ from gen_agent.sealed import Sealed
 from gen_agent.values import RequestRef
 
 
-@attrs.frozen(slots=True, eq=False)
+@attrs.define(slots=True, eq=False)
 class Result:
-    """One outcome, its pickle where there is one, and its size in bytes."""
+    """One outcome, its pickle where there is one, and its size in bytes. Made once, and never changed."""
 
     outcome: Outcome
     sealed: Sealed | None
@@ -26,32 +26,35 @@ class Result:
 class ResultCache:
     """Outcomes by ref."""
 
-    __slots__ = ("_entries", "_max_bytes", "_max_count", "size")
+    __slots__ = ("_max_bytes", "_max_count", "entries", "size")
+
+    entries: OrderedDict[RequestRef, Result]
+    """What is kept, by ref, the oldest first; to be read only."""
 
     size: int
 
     def __init__(self, max_count: int, max_bytes: int) -> None:
-        self._entries: OrderedDict[RequestRef, Result] = OrderedDict()
+        self.entries = OrderedDict()
         self._max_count = max_count
         self._max_bytes = max_bytes
         self.size = 0
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self.entries)
 
     def __contains__(self, ref: RequestRef) -> bool:
-        return ref in self._entries
+        return ref in self.entries
 
     def get(self, ref: RequestRef) -> Result | None:
         """What `ref` ended with, if it is still known."""
-        return self._entries.get(ref)
+        return self.entries.get(ref)
 
     def put(self, ref: RequestRef, result: Result) -> None:
         """Keep `result`, then evict the oldest until both bounds hold: one huge leaves nothing (C161)."""
-        self._entries[ref] = result
+        self.entries[ref] = result
         self.size += result.size
-        while self._entries and (
-            len(self._entries) > self._max_count or self.size > self._max_bytes or not self._max_bytes
+        while self.entries and (
+            len(self.entries) > self._max_count or self.size > self._max_bytes or not self._max_bytes
         ):
-            _, evicted = self._entries.popitem(last=False)
+            _, evicted = self.entries.popitem(last=False)
             self.size -= evicted.size

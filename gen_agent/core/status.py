@@ -15,7 +15,7 @@ def status(m: Model) -> Status:
     return Status(
         state=_phase(m),
         name=m.name,
-        queued=len(m.prompts),
+        queued=len(m.prompts.entries),
         current_request=m.turn.request.ref if m.turn is not None else None,
         halted=m.state is State.HALTED,
         halt_pending=m.turn is not None and m.turn.halt_pending,
@@ -31,7 +31,7 @@ def snapshot(m: Model) -> RuntimeSnapshot:
         halted=m.state is State.HALTED,
         halt_pending=m.turn is not None and m.turn.halt_pending,
         draining=m.state is State.DRAINING,
-        pending_prompts=len(m.prompts),
+        pending_prompts=len(m.prompts.entries),
         pending_notifications=len(m.notices),
         self_chain_pending=m.slot is not None,
         current_request=_current(m),

@@ -28,7 +28,7 @@ from gen_agent.errors import (
     Unpicklable,
     WorkerCrashed,
 )
-from gen_agent.events import Event, pickled
+from gen_agent.events import TERMINAL, Event, pickled
 from gen_agent.options import AgentOptions
 from gen_agent.sealed import Sealed, dump, load
 from gen_agent.values import RequestRef
@@ -163,7 +163,7 @@ def _consume(
         events = iter(backend.prompt(turn.session, job.prompt, turn))
         for event in events:
             error = _take(event, run, ports)
-            if error is not None or event.terminal:
+            if error is not None or run.terminal is not None:
                 return error or _error_of(event)
         return NoTerminalEvent()
     except BackendError as error:
@@ -176,7 +176,7 @@ def _take(event: Event, run: _Run, ports: Ports) -> EventCaptureOverflow | None:
     if not isinstance(event, Event):
         raise TypeError("prompt gave something that is no Event")
     body, size = pickled(event)
-    overflow = run.capture.overflow(event, size)
+    overflow = run.capture.overflow(event, size) if run.capture.lossless else None
     if overflow is not None:
         return overflow
     if ports.on_stream is not None:
@@ -188,7 +188,7 @@ def _take(event: Event, run: _Run, ports: Ports) -> EventCaptureOverflow | None:
     run.seen += 1
     run.capture.observe(event, size)
     run.digest.observe(event)
-    run.terminal = event if event.terminal else None
+    run.terminal = event if event.kind in TERMINAL else None
     return None
 
 

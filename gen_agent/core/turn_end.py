@@ -43,7 +43,10 @@ def end_turn(m: Model, outcome: Outcome, sealed: Sealed | None, duration_s: floa
     transform(m, "post_turn", outcome, turn.request.ref)
     answer, halting = _conclude(m, turn, outcome, sealed, decision)
     slow = len(m.notices) > 0 or halting and m.hooks.own("post_run")
-    _put_off(m, slow, lambda: _move_on(m, turn, answer, halting))
+    if _has_to_wait(m, slow):
+        _put_off(m, lambda: _move_on(m, turn, answer, halting))
+    else:
+        _move_on(m, turn, answer, halting)
 
 
 def concluded(m: Model, event: Concluding) -> None:
@@ -53,12 +56,13 @@ def concluded(m: Model, event: Concluding) -> None:
         rest()
 
 
-def _put_off(m: Model, slow: bool, rest: Callable[[], None]) -> None:
-    if slow and any(isinstance(effect, (Answer, Complete)) for effect in m.out):
-        m.rest = rest
-        m.out.append(Conclude())
-    else:
-        rest()
+def _has_to_wait(m: Model, slow: bool) -> bool:
+    return slow and any(isinstance(effect, (Answer, Complete)) for effect in m.out)
+
+
+def _put_off(m: Model, rest: Callable[[], None]) -> None:
+    m.rest = rest
+    m.out.append(Conclude())
 
 
 def _report(m: Model, turn: Turn, outcome: Outcome, duration_s: float) -> None:
@@ -117,12 +121,17 @@ def _move_on(m: Model, turn: Turn, answer: Answer | None, halting: bool) -> None
         announce_halt(m)
     if answer is not None:
         m.out.append(answer)
-    m.out.extend(Answer(by, "accepted") for by in turn.interrupters)
+    if turn.interrupters:
+        m.out.extend(Answer(by, "accepted") for by in turn.interrupters)
     if m.state is State.DRAINING:
         stop(m, "normal")
         return
     m.state = State.HALTED if halting else State.IDLE
     report.phase(m, "processing", "idle")
-    if not halting:
-        more = m.slot is not None or len(m.prompts) > 0
-        _put_off(m, more and m.hooks.own("pre_turn"), lambda: serve(m))
+    more = m.slot is not None or len(m.prompts) > 0
+    if halting or not more:
+        return
+    if _has_to_wait(m, m.hooks.own("pre_turn")):
+        _put_off(m, lambda: serve(m))
+    else:
+        serve(m)

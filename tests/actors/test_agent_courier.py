@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gen_agent.actors.courier import BATCH_BYTES, BUNDLE, Courier
-from gen_agent.actors.internal import Bundle
+from gen_agent.actors.inner import Bundle
 from gen_agent.errors import Draining
 from gen_agent.events import Event, Response
 from gen_agent.messages import Admission, Completion, EventBatch, EventMessage, Reply

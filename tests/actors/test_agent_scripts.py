@@ -94,6 +94,13 @@ def test_without_a_file_there_is_an_error_that_helps() -> None:
     assert lines[3] == "fine"
 
 
+def test_the_main_of_a_package_has_an_error_of_its_own(tmp_path: Path) -> None:
+    """A class of a `__main__.py` can't be loaded elsewhere either; the error does not speak of a prompt."""
+    (tmp_path / "__main__.py").write_text(NO_FILE)
+    lines = run(str(tmp_path)).splitlines()
+    assert all("Put the class in a module" in line and "of a package" in line for line in lines[:2])
+
+
 def test_a_script_that_fails_is_not_taken_for_loaded(prepared: Path, tmp_path: Path) -> None:
     """Whoever comes after a failed load meets the same error."""
     (tmp_path / "script.py").write_text("raise KeyError('first line')\n")

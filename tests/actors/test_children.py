@@ -5,9 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
-
-from gen_agent.actors.children import Child, create_child, forget_child
+from gen_agent.actors.children import create_child, fork_child
 
 
 class Manager:
@@ -17,6 +15,7 @@ class Manager:
         self._child_procs: list[Any] = []
         self._living, self.transport = set(living), None
         self.told: list[Any] = []
+        self.mpcontext: Any = None
 
     def create(self, name: str) -> str:
         self._child_procs.append(SimpleNamespace(childAddr=name, childProc=SimpleNamespace(pid=1)))
@@ -55,14 +54,15 @@ def test_of_each_dead_child_is_told() -> None:
     assert manager.told == ["other"]
 
 
-@pytest.mark.parametrize("real", [None, "told"])
-def test_a_child_struck_out_hides_no_other(real: str | None) -> None:
-    """C099: striking a child out, with an address or before it had one, forgets no other that is dead."""
+def test_a_child_forked_for_another_end_is_nobodys() -> None:
+    """C098: a child that its maker watches is never told of, and hides no other that is dead (C099); what
+    makes the next child is Thespian's again.
+    """
     manager = Manager()
-    parent = parent_of(manager, "told", "other")
-    info = manager._child_procs[0]
-    if real is not None:
-        info.childRealAddr = real
-    forget_child(parent, Child("told", None, info))
+    manager.mpcontext = usual = object()
+    parent = parent_of(manager, "other")
+    child = fork_child(parent, "forked", lambda: None)  # type: ignore[arg-type]
+    assert child.address == "forked"
     manager.childDied()
     assert manager.told == ["other"]
+    assert manager.mpcontext is usual

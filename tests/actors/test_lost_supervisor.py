@@ -92,6 +92,17 @@ def test_monitors_answer_a_script_that_waits_without_a_limit(base: str) -> None:
         assert (down.monitor, down.reason) == (monitor, "registry_lost")
 
 
+def test_one_that_still_dies_is_not_asked_again() -> None:
+    """C014: when nobody is at the address of a supervisor whose process is still there, the next is asked."""
+    with running("genAgentTCPBase") as agents:
+        line = agents._line
+        lost = kill_supervisor(agents)
+        line._watcher.remove("the supervisor")
+        line._supervisor_process = ProcessId.of(os.getpid())
+        assert agents.list() == []
+        assert supervisor_of(agents) != lost
+
+
 LOST = {"registry_lost", "noproc"}
 """What a call hears that races with the end of its agent, which may be gone before the call comes."""
 

@@ -7,15 +7,17 @@ import pickle
 import signal
 from typing import Any
 
+import attrs
 import pytest
 
-from gen_agent import Event
+from gen_agent import Cancelled, Event
+from gen_agent.actors.eventroom import EventRoom, size_of
 from gen_agent.actors.identity import this_process
-from gen_agent.actors.internal import Bundle
-from gen_agent.actors.mailbox import BATCH, Batch, MailboxActor, More, Open, Take
+from gen_agent.actors.inner import Bundle
+from gen_agent.actors.mailbox import BATCH, BATCH_BYTES, Batch, MailboxActor, More, Open, Take
 from gen_agent.actors.processes import ProcessId, Watched, descendants
 from gen_agent.actors.system import AgentSystem
-from gen_agent.messages import Down, EventMessage, Reply
+from gen_agent.messages import Completion, Down, EventBatch, EventMessage, Reply
 from gen_agent.sealed import Sealed
 from gen_agent.values import Incarnation, mint
 from tests.actors.crew import ALL, BASES, running
@@ -218,6 +220,16 @@ def test_any_actor_can_send_to_a_script(base: str) -> None:
         ]
 
 
+def test_what_went_to_a_predecessor_is_not_waited_for() -> None:
+    """C243: where a port is used again an agent's numbers go on, and the first delivery is there at once."""
+    with running("genAgentTCPBase") as agents, agents.private() as other:
+        other._line.post(agents.address, event(5))
+        other._line.post(agents.address, "what came next")
+        other._line.flush(10)
+        assert isinstance(agents.receive(timeout=20), EventMessage)
+        assert agents.receive(timeout=20) == "what came next"
+
+
 @pytest.mark.parametrize("base", BASES)
 def test_the_mailbox_ends_with_its_script(base: str) -> None:
     """A script that is killed leaves no mailbox behind, where the system lives on."""
@@ -240,3 +252,57 @@ def _with_mailbox(agents: AgentSystem, pipe: int) -> None:
     endpoint.flush(5)
     say(pipe, ProcessId.of(os.getpid()).pid)
     rest()
+
+
+def test_events_without_room_are_dropped_and_counted() -> None:
+    """C181: what is over the bound is told with its request's completion, and nothing else is dropped."""
+    bench = Bench()
+    kept, over = event(1), event(2)
+    bench._room = EventRoom(size_of(kept))
+    bench.handle(kept, "agent")
+    bench.handle(over, "agent")
+    bench.handle("a user's own", "somebody")
+    bench.handle(completion(over, 3), "agent")
+    bench.handle(completion(kept, 4), "agent")
+    batch = bench.taken(0)
+    assert batch is not None
+    first, user, *completions = batch.items
+    assert first == kept
+    assert user.open() == "a user's own"
+    assert [one.dropped_events for one in completions] == [1, 0]
+    assert bench.taken(batch.first + len(batch.items) - 1, wait=False).items == ()  # type: ignore[union-attr]
+    bench.handle(attrs.evolve(over, delivery=5), "agent")
+    again = bench.taken(batch.first + len(batch.items) - 1)
+    assert again is not None
+    assert [item.delivery for item in again.items] == [5]
+
+
+def test_a_batch_of_events_counts_each() -> None:
+    """C181: a batch that has no room is as many dropped events as it has, added to what the agent dropped."""
+    room = EventRoom(0)
+    ref = mint.request()
+    events = (Event.text("a"), Event.text("b"), Event.text("c"))
+    assert room.taken(EventBatch("a", ref, 1, events, incarnation=WHO, delivery=1)) == ()
+    (told,) = room.taken(Completion("a", ref, Cancelled(), 4, incarnation=WHO, delivery=2))
+    assert told.dropped_events == 7
+    assert told.outcome == Cancelled()
+
+
+def test_large_events_are_handed_over_a_few_at_a_time() -> None:
+    """A batch holds no more bytes than one frame should, however many messages wait."""
+    bench = Bench()
+    ref = mint.request()
+    for number in range(1, 6):
+        large = Event.text("x" * BATCH_BYTES)
+        bench.handle(EventMessage("a", ref, 1, large, incarnation=WHO, delivery=number), "agent")
+    sizes = []
+    acked = 0
+    while (batch := bench.taken(acked, wait=False)) is not None and batch.items:
+        sizes.append(len(batch.items))
+        acked += len(batch.items)
+    assert sizes == [1] * 5
+
+
+def completion(message: EventMessage, number: int) -> Completion:
+    """The end of that event's request."""
+    return Completion("a", message.ref, Cancelled(), incarnation=WHO, delivery=number)

@@ -22,7 +22,7 @@ from gen_agent.actors.stock import close_properly
 from gen_agent.actors.system import AgentSystem
 from gen_agent.agent import scoped_name
 from gen_agent.backends.scripted import Stage
-from gen_agent.messages import Ask, Reply
+from gen_agent.messages import Ask, Notify, Reply
 from gen_agent.values import mint
 from tests.actors.crew import ALL, BASES, Diary, held, running, scripted
 
@@ -297,8 +297,13 @@ def _end(system: ActorSystem) -> None:
 def test_an_endpoint_can_be_broken_off_on_any_base() -> None:
     """The stock transport is mended after an exception in its loop: what was posted still leaves."""
     with running("multiprocTCPBase") as agents:
+        address = agents.start_agent(Diary, name="a", backend="echo")
         endpoint = agents._line.endpoint
         assert isinstance(endpoint, ProcessEndpoint)
+        endpoint._base._tx_to_actor(address.actor, Notify("posted"))
         endpoint._base.transport._aTB_processing = True
-        endpoint.retire()
-        assert agents.list() == []
+        agents._line._replace()
+        assert agents._line.flush(10)
+        while not agents.status(address).agent_state:
+            assert agents.receive(timeout=0.05) is None
+        assert agents.status(address).agent_state == ("posted",)

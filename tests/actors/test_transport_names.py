@@ -12,7 +12,7 @@ import pytest
 import gen_agent.actors
 from gen_agent.actors.thespian_names import PRIVATE_NAMES
 
-PARTS = ("base", "lanes", "outbox", "posting", "runloop", "transport", "upkeep", "wakeups")
+PARTS = ("base", "lanes", "outbox", "posting", "runloop", "transport", "upkeep", "wakeups", "workerlog")
 
 
 @pytest.mark.parametrize(("module", "name"), PRIVATE_NAMES)

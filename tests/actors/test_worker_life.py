@@ -55,10 +55,10 @@ def test_a_first_worker_that_dies(stock: Plain) -> None:
 
 
 def test_a_worker_holds_nothing_of_its_agents(stock: Plain) -> None:
-    """Descriptors: a worker has its link and Thespian's own, none of its agent's or its siblings'."""
+    """Descriptors: a worker has its link and the standard streams, none of its agent's or its siblings'."""
     agents = [stock.start(backend=workers.Describing, name=f"a{number}") for number in range(3)]
-    counts = [agent.call(Ask("hi")).terminal.data["descriptors"] for agent in agents]
-    assert counts[0] == counts[1] == counts[2]
+    told = [agent.call(Ask("hi")).terminal.data for agent in agents]
+    assert [(data["descriptors"], len(data["sockets"])) for data in told] == [(4, 1)] * 3
     sockets = agents[2].call(Ask("hi")).terminal.data["sockets"]
     theirs = {os.readlink(f"/proc/{agents[2].pid}/fd/{fd}") for fd in os.listdir(f"/proc/{agents[2].pid}/fd")}
     assert not {name for name in theirs if name.startswith("socket:")} & set(sockets)

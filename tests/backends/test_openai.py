@@ -118,6 +118,14 @@ def test_statuses(
 CUT = Reply(parts=(chunk({"content": "half an"}),))
 
 
+def test_the_first_of_several_headers_counts(opened: Open) -> None:
+    """C258: a header that came more than once, in whatever case, is told as it came first."""
+    reply = Reply(429, (b"{}",), "application/json", (("RETRY-AFTER", "7"), ("retry-after", "9")))
+    _, backend = opened(reply)
+    _, error = failing(backend, backend.start_session())
+    assert (error.kind, error.retry_after) == ("rate_limited", "7")
+
+
 @pytest.mark.parametrize(
     ("reply", "kind", "retryable"),
     [

@@ -6,6 +6,7 @@ import os
 import pickle
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -196,6 +197,18 @@ def test_a_gate_never_waits_for_its_own_process(stage: Stage) -> None:
     session = backend.start_session()
     with pytest.raises(GateError, match="would wait for itself"):
         play(backend, session)
+
+
+def test_a_stage_may_be_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """C259: gates work in a temporary directory whose path is longer than a socket's may be."""
+    deep = tmp_path / ("deep" * 40)
+    deep.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(deep))
+    with Stage() as stage:
+        backend = ScriptedBackend(**stage.options(gate("a", HELLO)))
+        child = in_child(backend, backend.start_session(), "x")
+        stage.release("a")
+        assert ended(child) == 0
 
 
 def test_a_gate_needs_a_stage() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 from thespian.actors import ActorAddress
@@ -41,3 +42,11 @@ class Stand:
     def outbox(self, kind: type) -> list[Any]:
         """The messages of one class that were sent."""
         return [message for _, message in self.sent if isinstance(message, kind)]
+
+
+class Placed(Stand):
+    """The same, where there are processes: a supervisor can be lost and has to be greeted."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._myRef = SimpleNamespace(transport=self)

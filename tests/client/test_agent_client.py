@@ -12,6 +12,7 @@ from gen_agent import AgentDown, CallTimeout, SelfStop, Unpicklable
 from gen_agent.agent import scoped_name
 from gen_agent.client.agent_client import AgentClient
 from gen_agent.client.protocol import Hello, Lookup
+from gen_agent.client.whereabouts import this_caller
 from gen_agent.messages import (
     Down,
     Monitor,
@@ -21,7 +22,7 @@ from gen_agent.messages import (
 from gen_agent.values import AgentAddress, mint
 from tests.actors.crew import Diary
 from tests.client.books import NEW, OLD, event
-from tests.client.stand import Stand
+from tests.client.stand import Placed, Stand
 
 
 def test_made_twice_it_is_the_same_client() -> None:
@@ -45,6 +46,19 @@ def test_internal_messages_are_swallowed_and_the_watch_is_kept() -> None:
     (monitor,) = stand.outbox(Monitor)
     assert stand.receiveMessage(Reply(monitor.call, monitor.ref), None) == ("watch", 1)
     assert stand.seen == ["own"]
+
+
+def test_a_late_answer_to_a_greeting_is_swallowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A supervisor that answers when it was given up and greeted anew is not heard by the actor."""
+    monkeypatch.setattr("gen_agent.client.oversight.LOOK_S", 0.0)
+    stand = Placed()
+    client = AgentClient(stand)
+    client.status("a")
+    client.status("b")
+    early, late = stand.outbox(Hello)
+    stand.receiveMessage(Reply(early.call, None), None)
+    stand.receiveMessage(Reply(late.call, this_caller()), None)
+    assert stand.seen == []
 
 
 def test_a_reply_arrives_once_and_only_for_its_call() -> None:

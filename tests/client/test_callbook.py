@@ -125,7 +125,7 @@ def test_what_a_dead_supervisor_never_got_is_asked_of_the_next() -> None:
     assert book.ended() == [AgentDown("sent", "registry_lost")]
     assert [message.call for _, message in book.sent()][0] == undelivered
     book.undelivered([undelivered])
-    assert book.ended() == [AgentDown("undelivered", "noproc")]
+    assert book.ended() == [AgentDown("undelivered", "registry_lost")]
 
 
 def test_a_call_to_an_address_is_never_sent_elsewhere() -> None:

@@ -60,3 +60,17 @@ def test_agents_do_not_wait_for_each_other() -> None:
     order.arrived(event(2), 0.0)
     other = event(1, NEW)
     assert order.arrived(other, 0.0) == [other]
+
+
+def test_where_the_base_keeps_order_no_number_is_waited_for() -> None:
+    """C243: numbers before the first that comes were for whoever had this address before; those after it are
+    still what `Down` waits for.
+    """
+    order = Ordering(lambda: True)
+    five, seven, end = event(5), event(7), down(8)
+    assert order.arrived(five, 0.0) == [five]
+    assert order.arrived(five, 0.0) == []
+    assert order.arrived(end, 0.0) == []
+    assert order.arrived(seven, 0.0) == [seven]
+    eight = event(8)
+    assert order.arrived(eight, 0.0) == [eight, end]

@@ -14,7 +14,6 @@ from typing import Any
 
 import attrs
 from thespian.actors import Actor, ChildActorExited
-from thespian.system.addressManager import ActorLocalAddress
 
 from gen_agent import (
     Agent,
@@ -37,7 +36,7 @@ from tests.contract.diary import GATE_S, SECRET, diaries, note, stages
 @attrs.frozen
 class Act:
     """What a callback does: keep, prompt (with `text`), halt, skip, bad (a wrong shape), raise; or make an
-    actor, lose the one with this pid, mourn its workers, or stop the agent called `text`, and keep.
+    actor, lose the one with this pid, or stop the agent called `text`, and keep.
 
     At `hold`, the tag of a gate, it waits first.
     """
@@ -96,20 +95,14 @@ class Puppet(Agent):
         self.context.send(self.context.create_actor(Child), "who are you?")
 
     def lose(self, pid: str) -> None:
-        """Kill that actor, and mourn the workers before anybody has looked for the dead."""
+        """Kill that actor, and have Thespian's word on another's end arrive, as it may at any time and twice,
+        before anybody has looked for the dead.
+        """
         with Watched(int(pid)) as process:
             process.signal(signal.SIGKILL)
             assert process.wait(GATE_S)
-        self.mourn("")
-
-    def mourn(self, _: str) -> None:
-        """Have Thespian's word on the ends of workers arrive, as it may at any time, and one's own behind
-        it."""
         actor: Any = self.context.client._actor
-        for address in actor.seat.addresses:
-            if not isinstance(address.addressDetails, ActorLocalAddress):
-                self.context.send(actor.myAddress, ChildActorExited(address))
-        self.context.send(actor.myAddress, "mourned")
+        self.context.send(actor.myAddress, ChildActorExited(actor.myAddress))
 
     def stop(self, name: str) -> None:
         """Stop an agent, and write down what that raises."""
@@ -180,7 +173,6 @@ class Puppet(Agent):
 _DEEDS: dict[str, Callable[[Puppet, str], None]] = {
     "lose": Puppet.lose,
     "make": Puppet.make,
-    "mourn": Puppet.mourn,
     "stop": Puppet.stop,
 }
 

@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from gen_agent import Overloaded
 from gen_agent.backends.stage import StageAddress
 
 SECRET = "what nobody may see"
@@ -43,6 +44,29 @@ def accountant(name: tuple[str, ...], measurements: Mapping[str, Any], metadata:
     keys = [*sorted(measurements), "|", *sorted(metadata.keys() - {"agent"})]
     kind = metadata.get("reason_kind", "")
     note(diaries.get(metadata["agent"]), f"told {'.'.join(name[1:])}: {' '.join(keys)} {kind}".strip())
+
+
+_BOOKED = (
+    "from", "to", "origin", "attempt", "prompt", "original_prompt", "rewritten", "event", "reason_kind",
+)  # fmt: skip
+
+
+def clerk(name: tuple[str, ...], measurements: Mapping[str, Any], metadata: Mapping[str, Any]) -> None:
+    """A telemetry handler that writes down what an event says, and how long the state was then."""
+    said = [f"depth={measurements['depth']}"] if "depth" in measurements else []
+    said += [f"{key}={metadata[key]}" for key in _BOOKED if key in metadata]
+    if "reason" in metadata:
+        said.append(f"reason={getattr(metadata['reason'], 'code', metadata['reason'])}")
+    if "agent_state" in metadata:
+        said.append(f"state={len(metadata['agent_state'].lines)}")
+    note(diaries.get(metadata["agent"]), f"booked {'.'.join(name[1:])}: {' '.join(said)}".strip())
+
+
+def doorkeeper(name: tuple[str, ...], measurements: Mapping[str, Any], metadata: Mapping[str, Any]) -> None:
+    """A telemetry handler that writes down which queue refused something, and by which limit."""
+    reason = metadata.get("reason")
+    if name[1:] == ("input", "rejected") and isinstance(reason, Overloaded):
+        note(diaries.get(metadata["agent"]), f"refused {reason.queue} {reason.limit}")
 
 
 def usher(name: tuple[str, ...], measurements: Mapping[str, Any], metadata: Mapping[str, Any]) -> None:

@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
 from gen_agent import CallTimeout, RequestRef
+from tests.contract.history_actor import Posted
 from tests.contract.history_checks import Checks
 from tests.contract.history_desk import Reader, answer, code
-from tests.contract.history_players import LONG_S, hows, on_halts, which, whos, words
+from tests.contract.history_players import ACTOR, LONG_S, hows, on_halts, scripts, which, whos, words
 from tests.contract.history_waiting import FOLLOW_UP, PROMPTS, Job
 from tests.contract.troupe import PATIENCE_S
 
-recipients = st.sampled_from(["anna", "bert", "", ""])
+recipients = st.sampled_from(["anna", "bert", "carl", "", "", ""])
 """Whom a completion or the events go to; nobody in particular."""
 
 
@@ -119,7 +120,32 @@ class Prompts(Checks):
             return
         with pytest.raises(CallTimeout):
             client.ask(address, PROMPTS[word], timeout=0.02)
-        self.model.take(Job(PROMPTS[word], "ask"))
+        self.model.take(Job(PROMPTS[word], "ask", by=who))
+
+    @rule(word=words, named=hows)
+    def actor_asks(self, word: str, named: bool) -> None:
+        """And does not wait."""
+        _, target = self.act(ACTOR, named)
+        refusal, key = self.model.refusal(PROMPTS[word]), self.new_key("ask")
+        call = self.actor.post("ask", target, PROMPTS[word], timeout=LONG_S)
+        self.readers[key] = Posted(self.actor, call)
+        if refusal is not None:
+            self.model.say(key, "answer", refusal)
+        else:
+            self.model.take(Job(PROMPTS[word], "ask", to=key, by=ACTOR))
+            self.troupe.until(self.is_where_the_model_is)
+
+    @rule()
+    def actor_dies(self) -> None:
+        """Its queued asks go with it, and nobody reads what else was due to it (C108, C114)."""
+        self.act("anna", False)
+        self.actor.die()
+        mine = [key for key, reader in self.readers.items() if isinstance(reader, Posted)]
+        for key in mine:
+            del self.readers[key]
+        self.ledger.forget(self.model.caller_dies(ACTOR, mine))
+        self.desks[ACTOR].monitors = set()
+        self.troupe.until(self.is_where_the_model_is)
 
 
 class Calls(Prompts):
@@ -127,7 +153,7 @@ class Calls(Prompts):
 
     # ---------------------------------------------------------------- streams
 
-    @rule(word=words, who=whos, named=hows)
+    @rule(word=words, who=scripts, named=hows)
     def open_stream(self, word: str, who: str, named: bool) -> None:
         client, target = self.act(who, named)
         self.act(who, False)  # a stream is of one agent, not of a name
@@ -171,14 +197,14 @@ class Calls(Prompts):
         assert client.cancel_request(target, ref, timeout=PATIENCE_S) == self.model.cancel(ref)
 
     @precondition(lambda self: self.model.results)
-    @rule(number=which, who=whos)
+    @rule(number=which, who=scripts)
     def completion_of_another(self, number: int, who: str) -> None:
         refs = list(self.model.results)
         client = self.desks[who].client
         assert answer(lambda: client.completion(refs[number % len(refs)], timeout=PATIENCE_S)) == "not_found"
 
     @precondition(lambda self: self.model.active is None and not self.model.halted)
-    @rule(who=whos, submits=hows, fails=hows)
+    @rule(who=scripts, submits=hows, fails=hows)
     def pick_out(self, who: str, submits: bool, fails: bool) -> None:
         """A completion is taken out of the midst of what has come."""
         client, target = self.act(who, False)

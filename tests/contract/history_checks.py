@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis.stateful import invariant
 
 from tests.contract.history_desk import Beside, answer
-from tests.contract.history_players import ORIGINS, Players
+from tests.contract.history_players import MOST_RESTARTS, ORIGINS, Players
 from tests.contract.history_waiting import MAX_NOTICE_BYTES, MAX_PROMPT_BYTES
 from tests.contract.troupe import PATIENCE_S, kill
 
@@ -27,6 +27,8 @@ class Checks(Players):
         if self.model.gone is not None:
             self.ended(self.model.gone)
         if self.model.active is not None:
+            # A cast that has not left at once leaves with the next call.
+            self.snapshot()
             self.troupe.stage.wait_blocked("here", PATIENCE_S)
         self.read_due()
         self.compare_counters()
@@ -99,17 +101,32 @@ class Checks(Players):
         self.read_due()
         for desk in self.desks.values():
             desk.downs(self.agent, reason)
-            assert desk.client.whereis("a") is None
+            assert self.comes_back(reason) or desk.client.whereis("a") is None
         self.ledger.forget(self.model.lost)
         self.read_diary(reason)
         self.dead.append(self.agent)
-        self.begin(self.acting.name)
+        if self.comes_back(reason):
+            self.come_back()
+        else:
+            self.begin(self.acting.name)
+
+    def come_back(self) -> None:
+        """The agent has been restarted: fresh, under its name (C013)."""
+        client = self.acting.client
+        self.troupe.until(lambda: client.whereis("a") not in (None, self.agent))
+        self.restarts += 1
+        if self.restarts < MOST_RESTARTS:
+            self.lives(client.whereis("a"), self.acting.name)
+        else:
+            client.stop("a", timeout=PATIENCE_S)
+            self.begin(self.acting.name)
 
     def read_diary(self, reason: str) -> None:
         """Every event that was taken was handled, in order, every halt ran `post_run`, and after a kill
         nothing was said."""
         with open(self.diary) as file:
-            lines = file.read().splitlines()
+            lines = file.read().splitlines()[self.read_lines :]
+        self.read_lines += len(lines)
         events = [line.partition(" ")[2] for line in lines if line.startswith("handle_event")]
         assert events == self.model.noticed
         assert len([line for line in lines if line.startswith("post_run")]) == self.model.halts

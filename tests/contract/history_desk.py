@@ -71,7 +71,7 @@ class Desk:
     """One client, its mailbox and its monitors."""
 
     name: str
-    client: Client
+    client: Any
     ledger: Ledger
     monitors: set[MonitorRef] = attrs.field(factory=set)
     _words: deque[Word] = attrs.field(factory=deque)

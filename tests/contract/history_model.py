@@ -94,6 +94,20 @@ class Model(Requests):
         if self.cancel(ref) == "current":
             self.interrupt()
 
+    def caller_dies(self, who: str, asks: list[str]) -> set[RequestRef]:
+        """Its queued asks are dropped (C108), and of what else was due to it nobody hears: those requests."""
+        self.closed.update(asks)
+        self.queue = [job for job in self.queue if (job.origin, job.by) != ("ask", who)]
+        mute = set()
+        for job in (self.active, self.slot, *self.queue):
+            if job is not None and job.to == who:
+                assert job.ref is not None
+                mute.add(job.ref)
+                job.to = None
+            if job is not None and job.stream_to == who:
+                job.stream_to = None
+        return mute
+
     # ---------------------------------------------------------------- the turn
 
     def finish(self) -> None:

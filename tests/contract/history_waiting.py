@@ -44,6 +44,7 @@ class Job:
     on_halt: str = "queue"
     admission_due: bool = False
     attempt: int = 1
+    by: str = ""
 
     @property
     def word(self) -> str:

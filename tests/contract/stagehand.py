@@ -24,10 +24,13 @@ class Talk:
 
 
 class Stagehand(Backend):
-    """Does what the words of a prompt say, then answers with the prompt's first word."""
+    """Does what the words of a prompt say, then answers with the prompt's first word; can't be made, nor
+    end its session, while there is the file `barred`."""
 
-    def __init__(self, stage: StageAddress, diary: str | None = None) -> None:
-        self._stage, self._diary = stage, diary
+    def __init__(self, stage: StageAddress, diary: str | None = None, barred: str | None = None) -> None:
+        if barred is not None and os.path.exists(barred):
+            raise ValueError(SECRET)
+        self._stage, self._diary, self._barred = stage, diary, barred
         self._kept: Turn | None = None
 
     def start_session(self) -> Any:
@@ -88,13 +91,23 @@ class Stagehand(Backend):
 
     def terminate_session(self, session: Any) -> None:
         note(self._diary, f"terminate_session {session.turns}")
+        if self._barred is not None and os.path.exists(self._barred):
+            raise ValueError(SECRET)
 
 
 class Resettable(Stagehand):
-    """One whose session can begin anew."""
+    """One whose session can begin anew, unless the file `barred` says how it can't."""
 
     def reset_session(self, session: Any) -> Any:
-        return Talk()
+        if self._barred is None or not os.path.exists(self._barred):
+            return Talk()
+        with open(self._barred) as file:
+            how = file.read()
+        if how == "refuse":
+            raise BackendError("stage", "refused", message=SECRET)
+        if how == "raise":
+            raise ValueError(SECRET)
+        return None
 
 
 class Bare(Backend):

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from thespian.actors import ActorExitRequest
 
 from gen_agent import AgentDown, AgentNotFound, CallTimeout, RequestNotFound
+from gen_agent.actors.processes import Watched
 from gen_agent.messages import Admission
 from gen_agent.values import mint
+from tests.actors.boss import Boss
 from tests.contract.cast import BAD, HALT, RAISE, SKIP, Act
+from tests.contract.history_actor import Numbered
 from tests.contract.troupe import BUSY_S, PATIENCE_S, Troupe, kill, process_of, told
 
 pytestmark = pytest.mark.bases
@@ -33,6 +37,26 @@ def test_notifying_an_address(troupe: Troupe) -> None:
     heir = troupe.start()
     assert troupe.agents.notify(old, "lost") == "not_alive"
     assert troupe.lines(heir) == []
+
+
+def test_an_actor_speaks_to_the_dead(troupe: Troupe) -> None:
+    """C104, C210, C211: an actor's client, too, knows at once who is there; a call to the dead ends as that,
+    and an heir of its name hears nothing."""
+    boss = Boss(troupe.more(), Numbered)
+    old = troupe.start()
+    assert boss.do("notify", old, "mine") == "ok"
+    boss.do("status", old)
+    assert boss.got().result().agent_state.lines == ("handle_event mine",)
+    troupe.agents.stop(old)
+    heir = troupe.start()
+    assert boss.do("notify", old, "lost") == "not_alive"
+    call = boss.do("ask", old, "lost")
+    assert (reply := boss.got()).call == call
+    assert isinstance(reply.error, AgentDown)
+    assert troupe.lines(heir) == []
+    with Watched(boss.do("pid")) as process:
+        boss.endpoint.post(boss.customer, ActorExitRequest())
+        assert process.wait(PATIENCE_S)
 
 
 def test_an_address_is_no_name(troupe: Troupe) -> None:

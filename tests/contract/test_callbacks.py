@@ -24,8 +24,8 @@ def test_the_current_name_is_for_callbacks_only(troupe: Troupe) -> None:
 
 
 def test_a_blocked_callback_blocks_calls_and_nothing_else(troupe: Troupe) -> None:
-    """C023: no call is answered while a callback is held; casts, whereis and list return at once, and all is
-    handled afterwards."""
+    """C019, C023: no call is answered while a callback is held; casts, whereis and list return at once, and
+    all is handled afterwards."""
     agent = troupe.start(book={("handle_event", "held"): Act(hold="callback")})
     ref = troupe.agents.tell(agent, "a")
     troupe.agents.notify(agent, "held")
@@ -114,8 +114,8 @@ def test_what_pre_turn_refuses(troupe: Troupe, act: Act, code: str, kept: bool) 
     [(SKIP, "pre_turn_skipped"), (BAD, "pre_turn_invalid"), (RAISE, "pre_turn_crashed")],
 )
 def test_a_refused_prompt_of_the_agents_own_goes_to_handle_error(troupe: Troupe, act: Act, code: str) -> None:
-    """C032, C034: events and chains have no caller: handle_error hears of it under a fresh ref; a halt just
-    halts."""
+    """C032, C034, C059: events and chains have no caller: handle_error hears of it under a fresh ref; a halt
+    just halts, and who sent the event has its answer."""
     book = {
         ("pre_turn", "own"): act,
         ("handle_event", "e"): say("own"),

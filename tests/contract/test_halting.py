@@ -72,8 +72,8 @@ def test_a_halted_agent_keeps_what_it_is_given(troupe: Troupe) -> None:
 
 @pytest.mark.parametrize("halted_by", ["event", "decision", "halt"])
 def test_entering_a_halt_fails_those_who_asked_for_it(troupe: Troupe, halted_by: str) -> None:
-    """C054, C056, C085, C086, C246: on_halt="fail" requests are told in order, before the deferred event's
-    prompt takes their place."""
+    """C054, C056, C085, C086, C158, C246: on_halt="fail" requests are told in order, before the deferred
+    event's prompt takes their place, and their end is kept."""
     book = {("handle_event", "event"): HALT, ("handle_event", "e"): say("prompted")}
     if halted_by == "decision":
         book["handle_response", "held hold:here"] = HALT
@@ -143,7 +143,8 @@ def test_a_refused_prompt_lets_the_next_one_run(troupe: Troupe) -> None:
 
 
 def test_a_draining_agent_takes_nothing(troupe: Troupe) -> None:
-    """C052-C059, C088: calls raise Draining, a submit is not admitted, a notify is dropped silently."""
+    """C052-C060, C088: calls raise Draining, a submit is not admitted, a notify and an ordinary message are
+    dropped silently."""
     agent = troupe.start()
     held = troupe.hold(agent)
     with pytest.raises(DrainTimeout):
@@ -157,6 +158,7 @@ def test_a_draining_agent_takes_nothing(troupe: Troupe) -> None:
     with pytest.raises(Draining):
         agents.completion(late, timeout=PATIENCE_S)
     agents.notify(agent, "ignored")
+    agents._line.post(agent.actor, "ignored, too")
     assert agents.status(agent).agent_state.lines == ("pre_turn held hold:here",)
     troupe.release()
     assert troupe.outcome(held) == "held"

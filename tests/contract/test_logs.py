@@ -60,6 +60,23 @@ def test_failures_are_logged_by_class_under_their_agent(troupe: Troupe, log: Pat
     assert SECRET not in log.read_text()
 
 
+def test_failures_around_a_turn_and_at_the_end_are_logged_by_class(
+    troupe: Troupe, log: Path, tmp_path: Path
+) -> None:
+    """C038, C042, C048, C218: of handle_error, post_turn, and both cleanups, of which the second runs though
+    the first has failed."""
+    barred, hooks = tmp_path / "barred", ("handle_error", "post_turn", "terminate_agent")
+    book = {(hook, "*"): RAISE for hook in hooks}
+    agent = troupe.start("me", book, forward={"barred": str(barred)})
+    assert troupe.ask(agent, "a fail") == "backend_error"
+    barred.touch()
+    troupe.agents.stop(agent, timeout=20)
+    found = lines_of(troupe, log, *hooks, "terminate_session")
+    assert len(found) == 4
+    assert all(line.startswith(f"me|{Puppet.__module__}|") and "raised ValueError" in line for line in found)
+    assert SECRET not in log.read_text()
+
+
 def test_a_workers_log_is_its_agents(troupe: Troupe, log: Path) -> None:
     """C218, C219: also what the backend raises is logged by class, under the agent's name and module."""
     agent = troupe.start("me")
@@ -78,6 +95,20 @@ def test_a_stray_message_is_logged_by_class(troupe: Troupe, log: Path) -> None:
     assert line.startswith(f"me|{Diary.__module__}|")
     assert "str" in line
     assert SECRET not in log.read_text()
+
+
+def test_a_message_for_which_there_is_no_room_is_logged_by_class(troupe: Troupe, log: Path) -> None:
+    """C156: an ordinary message that would have to wait in a full queue is dropped with a warning."""
+    agent = troupe.start("me", max_pending_notifications=0)
+    ref = troupe.hold(agent)
+    troupe.agents._line.post(agent.actor, SECRET)
+    (line,) = lines_of(troupe, log, "too many are waiting")
+    assert line.startswith(f"me|{Puppet.__module__}|")
+    assert "str" in line
+    assert SECRET not in log.read_text()
+    troupe.release()
+    assert troupe.outcome(ref) == "held"
+    assert not [one for one in troupe.lines(agent) if one.startswith("handle_info")]
 
 
 def test_a_failing_start_is_no_leak_either(troupe: Troupe, log: Path) -> None:

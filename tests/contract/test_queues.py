@@ -38,7 +38,8 @@ def test_prompts_and_notifications_have_a_queue_each(troupe: Troupe) -> None:
 def test_zero_turns_a_queue_off(troupe: Troupe) -> None:
     """C060, C150, C154, C156: an idle agent works without queues; a busy one refuses prompts and acknowledged
     events and drops the rest."""
-    agent = troupe.start(max_pending_prompts=0, max_pending_notifications=0)
+    doorkeeper = ("tests.contract.diary:doorkeeper",)
+    agent = troupe.start(max_pending_prompts=0, max_pending_notifications=0, telemetry=doorkeeper)
     assert troupe.ask(agent, "a") == "a"
     troupe.agents.notify_ack(agent, "handled")
     held = troupe.hold(agent)
@@ -53,6 +54,8 @@ def test_zero_turns_a_queue_off(troupe: Troupe) -> None:
     assert troupe.outcome(held) == "held"
     events = [line for line in troupe.lines(agent) if line.startswith(("handle_event", "handle_info"))]
     assert events == ["handle_event handled"]
+    refusals = [line for line in troupe.written() if line.startswith("refused")]
+    assert refusals == ["refused prompts count", *["refused notifications count"] * 3]
 
 
 def test_many_who_ask_at_once_never_get_more_room_than_there_is(troupe: Troupe) -> None:

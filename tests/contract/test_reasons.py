@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from gen_agent import BackendFailed, RequestNotFound
+from gen_agent import BackendFailed, RequestNotFound, StartError
 from gen_agent.messages import EventMessage
 from tests.contract.cast import BAD, HALT, RAISE, SKIP, Act, say
 from tests.contract.troupe import PATIENCE_S, Book, Troupe
@@ -83,6 +85,18 @@ def test_what_pre_turn_refuses_is_told_to_whom_it_concerns(troupe: Troupe, what:
     troupe.agents.notify_ack(agent, "e")
     errors = [line for line in troupe.lines(agent) if line.startswith("handle_error")]
     assert errors == ([] if for_callbacks is None else [f"handle_error {for_callbacks}"])
+
+
+@pytest.mark.parametrize("part", ["agent", "backend"])
+def test_a_failed_start_has_no_last_words(troupe: Troupe, tmp_path: Path, part: str) -> None:
+    """C017, C018: there is no state yet to end with, or no session to close; the name is free."""
+    barred = tmp_path / "barred"
+    barred.touch()
+    wrong = {"forward": {"barred": str(barred)} if part == "backend" else 3}
+    with pytest.raises(StartError):
+        troupe.start(**wrong)
+    assert troupe.written() == ["init_agent"]
+    assert troupe.ask(troupe.start(), "a") == "a"
 
 
 def test_what_comes_after_the_terminal_event_is_never_pulled(troupe: Troupe) -> None:

@@ -6,7 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from gen_agent import PENDING, AgentTerminated, Overloaded, RequestNotFound
+from gen_agent import PENDING, AgentTerminated, DrainTimeout, Overloaded, RequestNotFound
+from gen_agent.actors.processes import Watched
 from gen_agent.messages import Completion, TelemetryMessage
 from gen_agent.values import mint
 from tests.contract.cast import say
@@ -128,13 +129,15 @@ def test_an_evicted_cancellation_is_not_found(troupe: Troupe) -> None:
 
 
 def test_an_interrupt_ends_the_turn_and_its_worker(troupe: Troupe) -> None:
-    """C061, C119, C120, C245: the worker is gone and the completion sent when the answer comes; a second one
-    finds idle and the next turn is untouched."""
+    """C061, C119, C120, C245: the worker is gone, the callbacks have run and the completion is sent when the
+    answer comes; a second one finds idle and the next turn is untouched."""
     agent = troupe.start()
     ref = troupe.hold(agent)
     assert troupe.agents.interrupt_request(agent, mint.request()) == "not_current"
-    assert troupe.agents.interrupt_request(agent, ref) == "accepted"
-    troupe.stage.wait_gone("here", PATIENCE_S)
+    with Watched(troupe.stage.wait_blocked("here", PATIENCE_S)) as worker:
+        assert troupe.agents.interrupt_request(agent, ref) == "accepted"
+        assert troupe.written()[-2:] == ["handle_error interrupted", "post_turn interrupted"]
+        assert worker.ended
     completion = troupe.agents.receive(timeout=PATIENCE_S)
     assert (completion.ref, told(completion)) == (ref, "interrupted")
     assert troupe.lines(agent)[-2:] == ["handle_error interrupted", "post_turn interrupted"]
@@ -194,7 +197,7 @@ def test_own_turns_of_an_agent_have_refs_nobody_can_poll_afterwards(troupe: Trou
             troupe.agents.poll(agent, ref)
 
 
-def test_halted_and_draining_agents_tell_why_in_status(troupe: Troupe) -> None:
+def test_an_agent_at_work_says_at_what(troupe: Troupe) -> None:
     """C070, C184, C192-C194, C217: status and snapshot agree, and the active request is described."""
     agent = troupe.start(watchdog_s=500)
     idle = troupe.agents.runtime_snapshot(agent)
@@ -208,5 +211,31 @@ def test_halted_and_draining_agents_tell_why_in_status(troupe: Troupe) -> None:
     assert active.elapsed_s >= 0
     assert (snapshot.phase, snapshot.pending_prompts) == (status.state, status.queued) == ("processing", 1)
     assert status.current_request == held
+    troupe.release()
+    assert troupe.outcome(held) == "held"
+
+
+def test_halted_and_draining_agents_tell_why_in_status(troupe: Troupe) -> None:
+    """C066, C067, C070, C192, C193: halted, about to halt, or draining: nothing else is said of it."""
+    agent, agents = troupe.start(), troupe.agents
+
+    def said() -> tuple[bool, bool, bool]:
+        status, snapshot = agents.status(agent), agents.runtime_snapshot(agent)
+        flags = (status.halted, status.halt_pending, status.draining)
+        assert flags == (snapshot.halted, snapshot.halt_pending, snapshot.draining)
+        return flags
+
+    assert said() == (False, False, False)
+    agents.halt(agent)
+    assert said() == (True, False, False)
+    agents.resume(agent)
+    held = troupe.hold(agent)
+    agents.halt(agent)
+    assert said() == (False, True, False)
+    agents.resume(agent)
+    assert said() == (False, False, False)
+    with pytest.raises(DrainTimeout):
+        agents.drain(agent, timeout=0.3)
+    assert said() == (False, False, True)
     troupe.release()
     assert troupe.outcome(held) == "held"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import pytest
 
 from gen_agent import PENDING, BackendError, Cancelled, Overloaded
@@ -12,6 +14,7 @@ from tests.contract.troupe import PATIENCE_S, Book, Troupe, told
 pytestmark = pytest.mark.bases
 
 FAILS = "backend_error"
+TOLD = ("tests.contract.diary:doorkeeper", "tests.contract.diary:clerk")
 
 
 def test_a_retry_is_the_same_request(troupe: Troupe) -> None:
@@ -77,12 +80,13 @@ def test_a_retry_that_does_not_fit(troupe: Troupe) -> None:
     """C135: the caller has the original error; the overload is told to handle_error under another ref, and
     what that prompts runs."""
     book: Book = {("handle_error", FAILS): say("x" * 60), ("handle_error", "overloaded"): say("recovery")}
-    agent = troupe.start(book=book, max_pending_prompt_bytes=50)
+    agent = troupe.start(book=book, max_pending_prompt_bytes=50, telemetry=TOLD)
     with pytest.raises(BackendError):
         troupe.agents.ask(agent, "first fail")
     troupe.until(lambda: "handle_response recovery" in troupe.lines(agent))
     refs = troupe.refs(agent)
     assert len(refs) == len(set(refs)) == 3
+    assert "refused self_chain bytes" in troupe.written()
 
 
 @pytest.mark.parametrize(
@@ -159,15 +163,45 @@ def test_a_chain_has_a_place_of_its_own(troupe: Troupe) -> None:
 
 
 def test_a_chain_that_does_not_fit_is_reported(troupe: Troupe) -> None:
-    """C141, C145, C252: handle_error hears of it under a new ref, and its halt halts; the caller has its
-    response."""
+    """C141, C145, C252: it is told as a refusal and an error, handle_error hears of it under a new ref, and
+    its halt halts; the caller has its response."""
     book: Book = {("handle_response", "first"): say("x" * 60), ("handle_error", "overloaded"): HALT}
-    agent = troupe.start(book=book, max_pending_prompt_bytes=50)
+    agent = troupe.start(book=book, max_pending_prompt_bytes=50, telemetry=TOLD)
     assert troupe.ask(agent, "first") == "first"
     troupe.until(lambda: troupe.agents.status(agent).halted)
     assert troupe.lines(agent)[-1] == "handle_error overloaded"
+    told_of = [line for line in troupe.written() if line.startswith(("refused", "booked prompt.error"))]
+    assert told_of == ["refused self_chain bytes", "booked prompt.error: attempt=1 reason=overloaded state=4"]
     first, second = troupe.refs(agent)
     assert first != second
+
+
+def test_a_chain_that_finds_its_place_taken(troupe: Troupe) -> None:
+    """C144: the agent's answer to a rejected prompt has the one place for a moment; who chains in it is told
+    so, by count, under a new ref, and what had the place runs."""
+    book: Book = {
+        ("handle_event", "e"): say("rejected"),
+        ("pre_turn", "rejected"): SKIP,
+        ("handle_error", "pre_turn_skipped"): say("paced"),
+        ("handle_response", "first"): say("chained"),
+    }
+    agent = troupe.start(book=book, telemetry=("tests.contract.diary:doorkeeper",))
+
+    def all_have_run(rounds: int) -> bool:
+        return troupe.lines(agent).count("handle_response paced") == rounds
+
+    # The moment is 10 ms long: on a busy machine it may have passed before the prompt comes.
+    rounds = 0
+    while "handle_error overloaded" not in troupe.lines(agent):
+        rounds += 1
+        assert rounds <= 50
+        troupe.agents.notify(agent, "e")
+        assert troupe.outcome(troupe.agents.tell_with_completion(agent, "first")) == "first"
+        troupe.until(functools.partial(all_have_run, rounds))
+    assert troupe.written().count("refused self_chain count") == 1
+    assert troupe.lines(agent).count("handle_response chained") == rounds - 1
+    refs = troupe.refs(agent)
+    assert len(refs) == len(set(refs))
 
 
 def test_prompts_of_deferred_events_go_behind_the_queue(troupe: Troupe) -> None:

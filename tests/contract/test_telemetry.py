@@ -131,7 +131,7 @@ def test_every_event_has_its_keys(troupe: Troupe) -> None:
 
 
 def test_queues_are_told_of(troupe: Troupe) -> None:
-    """C152, C154, C224, C225, C231, C232: each queued prompt with the depth, each refusal and cancel."""
+    """C123, C152, C154, C224, C225, C231, C232: each queued prompt, each refusal and each cancel."""
     agent = troupe.start(telemetry=ACCOUNTANT, max_pending_prompts=1, max_pending_notifications=0)
     held = troupe.hold(agent)
     queued = troupe.agents.tell_with_completion(agent, "queued")

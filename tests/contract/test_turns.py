@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from gen_agent import EventCaptureOverflow, Omission, Unsupported, WatchdogTimeout
+from gen_agent import EventCaptureOverflow, Omission, ResetFailed, Unsupported, WatchdogTimeout
 from gen_agent.messages import Completion, EventBatch, EventMessage
 from tests.contract.cast import SKIP
-from tests.contract.stagehand import Bare
+from tests.contract.stagehand import Bare, Resettable
 from tests.contract.troupe import PATIENCE_S, Troupe
 
 pytestmark = pytest.mark.bases
@@ -173,6 +175,7 @@ def test_a_session_goes_from_turn_to_turn(troupe: Troupe) -> None:
         ("a checkpoint:id-1 crash", "task_crashed"),
         ("a checkpoint:id-1 checkpoint:id-1", None),
         ("a checkpoint:id-1 checkpoint:other", "conflicting_session_id"),
+        ("a checkpoint:id-1 checkpoint:\N{DELETE}", "invalid_session_id"),
     ],
 )
 def test_a_checkpoint_outlives_its_turn(troupe: Troupe, prompt: str, code: str | None) -> None:
@@ -200,6 +203,26 @@ def test_a_checkpoint_outlives_its_worker(troupe: Troupe, end: str) -> None:
         troupe.agents.interrupt(agent)
     assert troupe.outcome(ref) == ("timeout" if end == "watchdog" else "interrupted")
     assert troupe.agents.ask(agent, "b").session_id == "id-1"
+
+
+@pytest.mark.parametrize(
+    ("how", "reason"),
+    [("refuse", "refused"), ("raise", "ValueError"), ("forget", "invalid_reset_result")],
+)
+def test_a_reset_that_fails(troupe: Troupe, tmp_path: Path, how: str, reason: str) -> None:
+    """C126: the caller has the backend's reason, a class name, or that it is no session; the old session
+    goes on, and the next reset is tried anew."""
+    barred = tmp_path / "barred"
+    agent = troupe.start(backend=Resettable, forward={"barred": str(barred)})
+    assert troupe.agents.ask(agent, "a").terminal.data["turns"] == 0
+    barred.write_text(how)
+    with pytest.raises(ResetFailed) as caught:
+        troupe.agents.reset_session(agent)
+    assert caught.value == ResetFailed(reason)
+    barred.unlink()
+    assert troupe.agents.ask(agent, "b").terminal.data["turns"] == 1
+    troupe.agents.reset_session(agent)
+    assert troupe.agents.ask(agent, "c").terminal.data["turns"] == 0
 
 
 def test_a_backend_that_can_do_no_more_than_it_must(troupe: Troupe) -> None:

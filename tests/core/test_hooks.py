@@ -137,6 +137,38 @@ def test_around() -> None:
     assert seen == ["before post_run", "after post_run", "before pre_run", "after pre_run"]
 
 
+class Bare(Agent):
+    """Has what it must have, and nothing else."""
+
+    def init_agent(self, options: Any) -> Any:
+        return {}, None
+
+    def handle_response(self, ref: Any, response: Any, state: Any) -> Any:
+        return NoReply(state)
+
+
+class Future:
+    """A state that could be awaited."""
+
+    def __await__(self) -> Iterator[None]:
+        yield
+
+
+def test_a_default_is_nobodys_code() -> None:
+    """C026, C042: what a class does not have is neither surrounded nor judged: any state of it stays."""
+    entered: list[str] = []
+
+    def around(hook: str) -> contextlib.AbstractContextManager[None]:
+        entered.append(hook)
+        return contextlib.nullcontext()
+
+    state, bare = Future(), Hooks(Bare(), around)
+    assert bare.call("post_turn", "outcome", "ref", state) is state
+    assert bare.call("pre_turn", "hi", state) == Proceed("hi", state)
+    assert bare.call("handle_response", "ref", "response", state) == NoReply(state)
+    assert entered == ["handle_response"]
+
+
 def test_which_classes_look_at_streams_and_messages() -> None:
     """C022, C096: only a class with its own callback ships its state, or takes ordinary messages."""
     assert (streams(StreamAgent), streams(RigAgent)) == (True, False)

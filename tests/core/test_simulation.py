@@ -90,7 +90,7 @@ def _last_come_first_served(patch: pytest.MonkeyPatch) -> None:
     original = PromptQueue.pop
 
     def pop(self: PromptQueue) -> Any:
-        self._entries.move_to_end(next(iter(self._entries)))
+        self.entries.move_to_end(next(iter(self.entries)))
         return original(self)
 
     patch.setattr(PromptQueue, "pop", pop)
@@ -102,7 +102,7 @@ def _bytes_are_lost(patch: pytest.MonkeyPatch) -> None:
 
 def _cache_grows(patch: pytest.MonkeyPatch) -> None:
     def put(self: ResultCache, ref: Any, result: Any) -> None:
-        self._entries[ref] = result
+        self.entries[ref] = result
         self.size += result.size
 
     patch.setattr(ResultCache, "put", put)

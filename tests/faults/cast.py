@@ -6,6 +6,7 @@ whose turn begins, before anything else happens: what stands there twice was run
 
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
 import signal
@@ -91,14 +92,19 @@ class Unruly(Witness):
         raise ValueError("secret")
 
 
+def no_more_memory() -> None:
+    """Have this process get hardly more memory than it has."""
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    with open("/proc/self/statm") as file:
+        now = int(file.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (now + (8 << 20), hard))
+
+
 class Hungry(Witness):
     """Wants more memory than there is."""
 
     def handle_response(self, ref: Any, response: Any, state: Any) -> Any:
-        _, hard = resource.getrlimit(resource.RLIMIT_AS)
-        with open("/proc/self/statm") as file:
-            now = int(file.read().split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (now + (8 << 20), hard))
+        no_more_memory()
         return NoReply((state, bytearray(1 << 30)))
 
 
@@ -171,7 +177,8 @@ class Faulty(Backend):
         elif verb == "text":
             yield Event.text(argument)
         elif verb == "flood":
-            yield from (Event.text("x") for _ in range(int(argument)))
+            count, _, size = argument.partition("x")
+            yield from (Event.text("x" * int(size or 1)) for _ in range(int(count)))
         elif verb == "garbage":
             yield GARBAGE[argument]()
         elif verb == "tools":
@@ -227,6 +234,24 @@ def _answer_after_death(_: str) -> None:
     os._exit(0)
 
 
+def _want_memory(_: str) -> None:
+    """Ask for more memory than there is."""
+    no_more_memory()
+    bytearray(1 << 30)
+
+
+def _hoard_memory(_: str) -> None:
+    """Take what memory there is, to the last piece, and keep it."""
+    no_more_memory()
+    for size in (1 << 20, 1 << 16, 1 << 12, 512, 32):
+        with contextlib.suppress(MemoryError):
+            while True:
+                _HOARD.append(bytes(size))
+
+
+_HOARD: list[bytes] = []
+
+
 def _raise(error: BaseException) -> None:
     raise error
 
@@ -238,6 +263,8 @@ STEPS: dict[str, Callable[[str], None]] = {
     "deaf": _ignore_termination,
     "unlink": lambda _: os.closerange(3, 4096),
     "lie": _lie,
+    "want": _want_memory,
+    "hoard": _hoard_memory,
     "ghost": _answer_after_death,
     "raise": lambda name: _raise(ERRORS[name]()),
 }

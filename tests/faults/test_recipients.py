@@ -11,6 +11,7 @@ from typing import Any
 
 import attrs
 
+from gen_agent.actors.eventroom import EVENT_BYTES
 from gen_agent.actors.processes import ProcessId
 from gen_agent.actors.system import AgentSystem
 from gen_agent.messages import Completion, EventMessage
@@ -20,6 +21,7 @@ from tests.faults.scene import PATIENCE_S, Scene, kill, scene
 
 REQUESTS = 10
 EVENTS = 100
+BIG = 65_536
 
 
 class Slow(Recorder):
@@ -168,3 +170,31 @@ def test_a_script_that_does_not_listen(agents: AgentSystem, tmp_path: Path) -> N
             got.append(agents.receive(timeout=PATIENCE_S))
         all_due(tuple(got), refs, EVENTS + 1)
         there.end_alive()
+
+
+def test_a_script_that_never_reads(agents: AgentSystem, tmp_path: Path) -> None:
+    """C175, C181: of the events a script does not read so many are kept as there is room for, the rest is
+    counted; what it has read makes room again.
+    """
+    many = 3 * EVENT_BYTES // (2 * BIG)
+    with scene(agents, tmp_path, None, max_relay_events=100_000) as there:
+        events, dropped = unread(there, many)
+        assert EVENT_BYTES // 2 < events * BIG <= EVENT_BYTES
+        assert events + dropped == many + 1
+    with scene(agents, tmp_path, None, max_relay_events=100_000) as there:
+        assert unread(there, many // 3) == (many // 3 + 1, 0)
+
+
+def unread(there: Scene, count: int) -> tuple[int, int]:
+    """Have a turn stream large events to this script, which reads them when its agent is gone: how many there
+    are then, and how many were dropped.
+    """
+    here = there.agents.address
+    there.agents.submit_with_completion(there.address, f"first flood:{count}x{BIG}", here, stream_to=here)
+    # Another client waits for the end of everything, which leaves this one's mailbox alone.
+    there.client.ask(there.address, "second", timeout=PATIENCE_S)
+    there.client.stop(there.address, timeout=PATIENCE_S)
+    got: list[Any] = []
+    while not (got and isinstance(got[-1], Completion)):
+        got.append(there.agents.receive(timeout=PATIENCE_S))
+    return sum(isinstance(message, EventMessage) for message in got), got[-1].dropped_events

@@ -90,6 +90,8 @@ FAULTS = (
     Fault("exits with tools running", "tools:{tools} exit:0", release, CRASHED(0)),
     Fault("loses its link", "unlink hold:there", release, CRASHED("no answer")),
     Fault("says what is no frame", "lie hold:there", release, CRASHED("garbage on its link")),
+    Fault("wants more memory than there is", "text:a want", release, CRASHED("MemoryError")),
+    Fault("has no memory left at all", "text:a hoard", release, CRASHED("MemoryError")),
     Fault("raises", "raise:plain", release, CRASHED("ValueError")),
     Fault("raises what can't be pickled", "raise:unpicklable", release, CRASHED("RefusesPickle")),
     Fault("raises what can't be opened", "raise:unopenable", release, CRASHED("RefusesOpening")),

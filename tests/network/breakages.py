@@ -26,9 +26,16 @@ BREAKAGES: tuple[Breakage, ...] = (
     _breakage(
         "a message is for one process",
         "freshness",
-        " or body[: _PLACE.size] != self._own",
+        " or body[:PLACE_BYTES] != self._own",
         "",
         "freshness.py::test_what_was_sent_to_another_is_foreign",
+    ),
+    _breakage(
+        "a message is from where its stamp says",
+        "freshness",
+        "body[PLACE_BYTES:_NUMBER_AT]",
+        "body[:PLACE_BYTES]",
+        "freshness.py::test_a_stamp_tells_where_the_message_is_from",
     ),
     _breakage(
         "nothing is unpickled before its seal was checked",
@@ -94,6 +101,27 @@ BREAKAGES: tuple[Breakage, ...] = (
         "        return self.starting.registrar if self.begun and self.starting.away else None\n",
         "        return None\n",
         "two_systems.py::test_an_agent_elsewhere_reaches_those_at_home_by_name",
+    ),
+    _breakage(
+        "C108: a queued ask on another machine goes with its caller",
+        "life",
+        "            self._host.far_callers.call(effect.caller)\n",
+        "            pass\n",
+        "callers.py::test_an_agent_drops_the_ask_of_a_far_caller_that_is_gone",
+    ),
+    _breakage(
+        "C108: a far caller that drops a connection is there",
+        "callers",
+        "        if error in _ANSWERED:\n            self._doubted.discard(caller)\n        else:\n",
+        "        if error not in _ANSWERED:\n",
+        "callers.py::test_one_silence_is_not_the_end",
+    ),
+    _breakage(
+        "C108: nothing is held of a far caller of whom nothing waits",
+        "callers",
+        "        self._host.clear_deadline(caller)\n        self._close(caller)\n",
+        "        self._host.clear_deadline(caller)\n",
+        "callers.py::test_nobody_waits_any_more",
     ),
     _breakage(
         "C001: requirements are met",
