@@ -108,6 +108,7 @@ def test_requests_that_never_start_stream_nothing(troupe: Troupe) -> None:
     mine = troupe.agents.address
     troupe.agents.tell_with_completion(agent, "skip text:t", stream_to=mine)
     troupe.agents.tell_with_completion(agent, "a fail", stream_to=mine)
+    troupe.until(lambda: troupe.agents.status(agent).state == "idle")
     troupe.agents.halt(agent)
     cancelled = troupe.agents.tell_with_completion(agent, "b text:t", stream_to=mine)
     troupe.agents.submit_with_completion(agent, "c text:t", stream_to=mine, on_halt="fail")
