@@ -98,8 +98,7 @@ class Life:
         self._host, self._address, self._courier, self._household = host, address, courier, household
         self._machine: Machine | None = None
         self._todo: deque[signals.Event | Callable[[], None]] = deque()
-        self._running = False
-        self._stepping = False
+        self._running = self._stepping = False
         self._audience = Audience(0)
         self._perform: dict[type, Callable[[Any], None]] = {
             Post: lambda effect: self._courier.send(effect.recipient, effect.message),

@@ -1,4 +1,4 @@
-"""Plain Thespian systems for the tests of agents and workers, each for one test."""
+"""Plain Thespian systems for the tests of agents and workers, and outboxes with peers; each for one test."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.actors.agent_rig import BASES, OWN, PROCESS_BASES, STOCK, Plain, plain_system
+from tests.actors.lane_scenes import Peer, Scene
 
 
 @pytest.fixture(params=PROCESS_BASES)
@@ -35,3 +36,20 @@ def stock() -> Iterator[Plain]:
     """A system on Thespian's own base."""
     with plain_system(STOCK) as plain:
         yield plain
+
+
+@pytest.fixture
+def scene() -> Iterator[Scene]:
+    """An outbox of its own for a test."""
+    scene = Scene()
+    yield scene
+    scene.outbox.close()
+    scene.poller.close()
+
+
+@pytest.fixture
+def peer() -> Iterator[Peer]:
+    """A peer of its own for a test."""
+    peer = Peer()
+    yield peer
+    peer.sock.close()

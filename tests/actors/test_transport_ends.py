@@ -6,7 +6,6 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
@@ -25,23 +24,6 @@ from gen_agent.actors.sockets import listener, under_way
 from gen_agent.backends.scripted import Stage
 from tests.actors.crew import Diary, held, running, scripted, watched
 from tests.actors.lane_scenes import SEAL, Intent, Peer, Scene
-
-
-@pytest.fixture
-def scene() -> Iterator[Scene]:
-    """An outbox of its own for a test."""
-    scene = Scene()
-    yield scene
-    scene.outbox.close()
-    scene.poller.close()
-
-
-@pytest.fixture
-def peer() -> Iterator[Peer]:
-    """A peer of its own for a test."""
-    peer = Peer()
-    yield peer
-    peer.sock.close()
 
 
 def later(seconds: float, monkeypatch: pytest.MonkeyPatch) -> float:

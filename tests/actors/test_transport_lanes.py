@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
 
 import pytest
 
@@ -14,23 +13,6 @@ from gen_agent.actors.outbox import LaneFull
 from gen_agent.actors.sockets import Key
 from tests.actors.lane_scenes import SEAL, Intent, Peer, Scene
 from tests.actors.transport_system import free_port
-
-
-@pytest.fixture
-def scene() -> Iterator[Scene]:
-    """An outbox of its own for a test."""
-    scene = Scene()
-    yield scene
-    scene.outbox.close()
-    scene.poller.close()
-
-
-@pytest.fixture
-def peer() -> Iterator[Peer]:
-    """A peer of its own for a test."""
-    peer = Peer()
-    yield peer
-    peer.sock.close()
 
 
 def test_one_connection(scene: Scene, peer: Peer) -> None:

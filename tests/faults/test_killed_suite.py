@@ -22,6 +22,7 @@ SUITE = (
     "tests/faults/test_system_faults.py",
     "tests/actors/test_system.py",
 )
+COMMAND = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "not multiproc", *SUITE)
 
 
 def ours() -> list[ProcessId]:
@@ -47,18 +48,7 @@ def test_a_killed_run_of_tests_leaves_nothing() -> None:
     """C104: SIGKILL of pytest at ten random moments; 5 s later no process of ours is left."""
     most = 0
     for number in range(ROUNDS):
-        command = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-q",
-            "-p",
-            "no:cacheprovider",
-            "-k",
-            "not multiproc",
-            *SUITE,
-        ]
-        run = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        run = subprocess.Popen(COMMAND, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             with Watched(ProcessId.of(run.pid)) as process:
                 seen = await_busy(process, run.pid)
