@@ -39,6 +39,7 @@ def test_a_resume_takes_a_pending_halt_back(troupe: Troupe) -> None:
     second = troupe.agents.tell_with_completion(agent, "second")
     troupe.agents.halt(agent)
     troupe.agents.resume(agent)
+    assert not troupe.agents.status(agent).halt_pending
     troupe.release()
     assert troupe.outcomes(held, second) == ["held", "second"]
     assert not troupe.agents.status(agent).halted
