@@ -33,6 +33,7 @@ class _Target:
 
     casts: int = 0
     aside: bool = False
+    called: bool = False
     waiting: deque[tuple[bool, Callable[[], None]]] = attrs.field(factory=deque)
 
 
@@ -42,6 +43,7 @@ class Express:
     def __init__(self, transport: Any) -> None:
         self._transport = transport
         self._targets: dict[Any, _Target] = {}
+        self._casts: set[Letter] = set()
         transport._next_XMIT_1 = self._connect
         transport._finishIntent = self._finish
 
@@ -72,16 +74,34 @@ class Express:
 
     def _go_on(self, key: Any) -> None:
         target = self._targets[key]
-        while target.waiting and not (target.waiting[0][0] and target.casts):
-            target.waiting.popleft()[1]()
-        if not target.casts and not target.aside:
+        while target.waiting and not self._has_to_wait(key, target):
+            is_call, send = target.waiting.popleft()
+            target.called |= is_call
+            send()
+        if not (target.casts or target.aside or target.waiting or target.called):
             self._targets.pop(key, None)
+
+    def _has_to_wait(self, key: Any, target: _Target) -> bool:
+        is_call, _ = target.waiting[0]
+        if is_call:
+            return target.casts > 0
+        target.called = target.called and self._has_calls(key)
+        return target.called
+
+    def _has_calls(self, key: Any) -> bool:
+        """Whether a call to that address is still to be taken."""
+        under_way = (*self._transport._transmitIntents.values(), *self._transport._waitingTransmits)
+        return any(
+            other.targetAddr.addressDetails == key and other not in self._casts for other in under_way
+        )
 
     def _send(self, letter: Letter) -> None:
         key = letter.targetAddr.addressDetails
         self._targets[key].casts += 1
+        self._casts.add(letter)
 
         def arrived(result: Any, intent: Any) -> None:
+            self._casts.discard(letter)
             self._targets[key].casts -= 1
             self._go_on(key)
 
@@ -118,6 +138,10 @@ class Express:
             # Of several the target keeps the one it has read last, and which that is nobody knows here.
             self._close_idle(intent.targetAddr)
             target.aside = self._is_busy(intent.targetAddr)
+        if target is not None and target.called:
+            # A cast may have waited for a call to be taken.
+            target.called = self._has_calls(intent.targetAddr.addressDetails)
+            self._go_on(intent.targetAddr.addressDetails)
         return bool(kept)
 
     def _close_idle(self, address: Any) -> None:
