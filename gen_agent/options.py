@@ -71,7 +71,8 @@ def _a_backend(_: Any, field: attrs.Attribute[Any], value: object) -> None:
         if not value or value.count(":") > 1 or value.startswith(":") or value.endswith(":"):
             raise _refuse(ValueError, field.name, value, allowed)
     elif not (isinstance(value, type) and issubclass(value, Backend)):
-        raise _refuse(TypeError, field.name, type(value).__name__, allowed)
+        kind = value if isinstance(value, type) else type(value)
+        raise _refuse(TypeError, field.name, kind.__name__, allowed)
 
 
 def _handlers(_: Any, field: attrs.Attribute[Any], value: Any) -> None:
