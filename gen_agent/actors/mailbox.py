@@ -152,7 +152,7 @@ class MailboxActor(Shell):
         elif self._items or not self.has_processes:
             self._give(sender, message.call)
         else:
-            # What has arrived before it was asked is read by then, though not what still travels (C120, C123).
+            # What had arrived before it was asked is read by then; what still travels is not (C120, C123).
             self.soon(lambda: self.soon(lambda: self._give(sender, message.call)))
         self._push()
 

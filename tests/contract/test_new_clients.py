@@ -8,7 +8,7 @@ from tests.contract.troupe import PATIENCE_S, Troupe, told
 
 
 def test_a_completion_comes_when_the_cancel_is_answered(troupe: Troupe, house: AgentSystem) -> None:
-    """C120, C123, C245: the completion was sent before the answer, and comes to a new client as well, once."""
+    """C120, C123, C245: the completion was sent before the answer, and comes to a new client, once."""
     agent = troupe.start()
     troupe.agents.halt(agent)
     for _ in range(12):
