@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from gen_agent import telemetry
 from gen_agent.actors.system import AgentSystem
 from gen_agent.backends.stage import Stage
 from tests.bases import BASES, OWN
@@ -48,6 +49,7 @@ def house(base: str, private_runtime_dir: Path) -> Iterator[AgentSystem]:
 @pytest.fixture
 def troupe(house: AgentSystem, base: str, tmp_path: Path) -> Iterator[Troupe]:
     """A client of that system with a stage; its agents are ended with the test."""
+    attached = frozenset(telemetry._handlers)
     with contextlib.ExitStack() as more, house.private() as client, Stage() as stage:
         yield Troupe(
             client, stage, base, str(tmp_path / "diary"), lambda: more.enter_context(house.private())
@@ -55,3 +57,6 @@ def troupe(house: AgentSystem, base: str, tmp_path: Path) -> Iterator[Troupe]:
         for name in client.list():
             with contextlib.suppress(LookupError):
                 client.stop(name, timeout=20)
+    # Where agents have no process of their own, their handlers are this one's.
+    for handler in telemetry._handlers.keys() - attached:
+        telemetry.detach(handler)
