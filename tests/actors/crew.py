@@ -138,3 +138,12 @@ class Clumsy(Customer):
             if self.calls == 1:
                 raise ValueError
         super().receiveMessage(message, sender)
+
+
+def seconds_to_stop(agents: AgentSystem, address: AgentAddress) -> float:
+    """How long an agent takes to stop; its process is gone by then."""
+    with watched(address) as process:
+        begun = time.monotonic()
+        agents.stop(address)
+        assert process.wait(0)
+        return time.monotonic() - begun
