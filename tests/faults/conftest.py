@@ -15,10 +15,9 @@ from gen_agent.actors.system import AgentSystem
 from gen_agent.backends.stage import Stage
 from gen_agent.testing.leaks import Snapshot, leftovers
 from tests.actors.agent_rig import Recorder
+from tests.bases import OWN, STOCK
 from tests.faults.cast import Faulty, Witness
 from tests.faults.scene import kill
-
-OWN, STOCK = "genAgentTCPBase", "multiprocTCPBase"
 
 
 @pytest.fixture(scope="module", params=[OWN, pytest.param(STOCK, marks=pytest.mark.faults)])

@@ -13,8 +13,10 @@ import attrs
 import pytest
 
 from gen_agent import Interrupted
+from gen_agent.actors.base import GenAgentBase
 from gen_agent.actors.processes import ProcessId, descendants
 from gen_agent.actors.system import AgentSystem
+from tests.bases import OWN, STOCK
 from tests.faults.cast import Faulty, Forgetful
 from tests.faults.measures import Growth, Plan, growth
 from tests.faults.scene import PATIENCE_S, Scene, kill, process_of, scene
@@ -82,17 +84,25 @@ def private_recipient(there: Scene) -> Callable[[int], None]:
 
 ONE_SHOT = """
 import sys
+from thespian.actors import ActorSystem
 from gen_agent.actors.system import AgentSystem
-with AgentSystem.attach(int(sys.argv[1])) as agents:
-    ref = agents.tell_with_completion("victim", sys.argv[2])
-    assert agents.completion(ref, timeout=30).result().text == sys.argv[2]
+base, port, prompt = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+if base == "genAgentTCPBase":
+    joined = AgentSystem.attach(port)
+else:
+    joined = AgentSystem(ActorSystem(base, {"Admin Port": port}))
+with joined as agents:
+    ref = agents.tell_with_completion("victim", prompt)
+    assert agents.completion(ref, timeout=30).result().text == prompt
     assert agents.ask("victim", "again", timeout=30).text == "again"
 """
 
 
 def one_shot_script(there: Scene) -> Callable[[int], None]:
     """A process that attaches, asks, has a completion, and is gone."""
-    command = [sys.executable, "-c", ONE_SHOT, str(there.agents.admin_port)]
+    ours = isinstance(there.agents._opened.system._systemBase, GenAgentBase)
+    base = OWN if ours else STOCK
+    command = [sys.executable, "-c", ONE_SHOT, base, str(there.agents.admin_port)]
 
     def cycle(number: int) -> None:
         subprocess.run([*command, f"script{number}"], cwd=ROOT, check=True)
