@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections import defaultdict
 from types import TracebackType
 from typing import Any
 
@@ -14,30 +15,32 @@ from gen_agent import AgentClient
 from gen_agent.actors.processes import ProcessId
 from gen_agent.actors.system import AgentSystem
 from gen_agent.messages import Down, Reply
+from gen_agent.values import CallRef
 from tests.faults.scene import PATIENCE_S, kill
 
 
 class Onlooker(Actor):
-    """Does `("do", method, keywords)` with its client; answers `"pid"`, `"reply"` with the next reply,
-    and `"downs"` with what ended, each once there is one.
+    """Does `("do", method, keywords)` with its client; answers `"pid"`, `"reply"` with the replies, a call
+    with the reply to it, and `"downs"` with what ended, each once there is one.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.client = AgentClient(self)
-        self.found: dict[str, list[Any]] = {"pid": [os.getpid()], "reply": [], "downs": []}
-        self.asked: tuple[Any, str] | None = None
+        self.found: defaultdict[str | CallRef, list[Any]] = defaultdict(list, pid=[os.getpid()])
+        self.asked: tuple[Any, str | CallRef] | None = None
 
     def receiveMessage(self, message: Any, sender: Any) -> None:
         """Note what comes, tell it to whoever asked."""
         if isinstance(message, tuple):
             self.send(sender, getattr(self.client, message[1])(**message[2]))
-        elif isinstance(message, str):
+        elif isinstance(message, (str, CallRef)):
             self.asked = (sender, message)
         elif isinstance(message, Down):
             self.found["downs"].append((message.monitor, message.reason, time.monotonic()))
         elif isinstance(message, Reply):
             self.found["reply"].append(message)
+            self.found[message.call].append(message)
         if self.asked is not None and self.found[self.asked[1]]:
             self.send(self.asked[0], tuple(self.found[self.asked[1]]))
             self.asked = None
@@ -65,6 +68,10 @@ class Ally:
     def do(self, method: str, **keywords: Any) -> Any:
         """What a method of its client returns."""
         return self._system.ask(self.address, ("do", method, keywords), PATIENCE_S)
+
+    def settle(self) -> None:
+        """Wait until the supervisor has had what this actor sent it before."""
+        self._system.ask(self.address, self.do("whereis", name="nobody"), PATIENCE_S)
 
     def start(self, **options: Any) -> Any:
         """Have it start an agent that is its child; the agent's address."""

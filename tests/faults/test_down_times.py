@@ -17,8 +17,8 @@ from gen_agent import StartError
 from gen_agent.actors.system import AgentSystem
 from gen_agent.messages import Down
 from gen_agent.values import AgentAddress
+from tests.bases import OWN
 from tests.faults.cast import Hungry, NeverRuns, Unruly, Witness
-from tests.faults.conftest import OWN
 from tests.faults.onlooker import Ally
 from tests.faults.scene import PATIENCE_S, QUIET_S, process_of
 from tests.faults.test_agent_ends import open_gate, stage_gate
@@ -106,6 +106,7 @@ def test_an_end_is_known_soon(way: Way, parent: str, agents: AgentSystem, tmp_pa
         start = agents.start_agent if parent == "supervisor" else ally.start
         address = start(agent=way.agent, name="victim", backend="echo", **options)
         ours, theirs = agents.monitor(address), ally.do("monitor", target=address)
+        ally.settle()
         began = time.monotonic()
         way.act(Ending(agents, address, None if parent == "supervisor" else ally.address, tmp_path))
         monitor, reason, took = down(agents, began)

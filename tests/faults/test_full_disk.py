@@ -7,7 +7,7 @@ from typing import Any
 
 from gen_agent import WorkerCrashed
 from gen_agent.actors.system import AgentSystem
-from tests.faults.conftest import OWN
+from tests.bases import OWN
 from tests.faults.scene import QUEUED, scene
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from gen_agent.actors.processes import ProcessId, descendants
 from gen_agent.actors.system import AgentSystem
-from tests.faults.conftest import OWN
+from tests.bases import OWN
 from tests.faults.test_load import everybody_answers, start_many
 
 MOST_SHARE = 0.002

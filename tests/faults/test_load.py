@@ -21,8 +21,8 @@ from gen_agent.actors.system import AgentSystem, Client
 from gen_agent.backends.stage import StageAddress
 from gen_agent.messages import Completion
 from gen_agent.values import AgentAddress
+from tests.bases import OWN
 from tests.faults.cast import Faulty, Forgetful, lines
-from tests.faults.conftest import OWN
 from tests.faults.loader import WANTED
 from tests.faults.scene import PATIENCE_S, process_of
 

@@ -13,8 +13,8 @@ import attrs
 import pytest
 
 from gen_agent.actors.processes import ProcessId, Watched
+from tests.bases import OWN, STOCK
 from tests.faults.cast import lines
-from tests.faults.conftest import OWN, STOCK
 from tests.faults.owner import AGENTS
 from tests.faults.scene import PATIENCE_S
 

@@ -19,8 +19,8 @@ from gen_agent import AgentDown
 from gen_agent.actors.processes import ProcessId, Watched, children, descendants
 from gen_agent.actors.system import AgentSystem
 from gen_agent.client.protocol import Hello
+from tests.bases import OWN, STOCK
 from tests.faults.cast import Witness, lines
-from tests.faults.conftest import OWN, STOCK
 from tests.faults.scene import PATIENCE_S, Scene, process_of, scene
 
 ENOUGH_S = 10.0
