@@ -7,6 +7,7 @@ message, with a watched thing that is ready, with a deadline, and when one of th
 
 from __future__ import annotations
 
+import abc
 import functools
 import logging
 import math
@@ -28,7 +29,7 @@ from gen_agent.actors.watching import Ready, Watcher
 _TIMER = "the shell's own timer"
 
 
-class Shell(Actor):
+class Shell(Actor, abc.ABC):
     """An actor whose messages are handled by `handle`, with watched descriptors and processes, and deadlines.
 
     Where the base has processes, deadlines are a kernel timer behind the watch; where everything runs in one
@@ -46,9 +47,9 @@ class Shell(Actor):
 
     # ---------------------------------------------------------------- for subclasses
 
+    @abc.abstractmethod
     def handle(self, message: Any, sender: Any) -> None:
         """Deal with one message; exit requests and exited children are messages too."""
-        raise NotImplementedError
 
     def on_ready(self, ready: Ready) -> None:
         """Deal with something watched that is ready."""

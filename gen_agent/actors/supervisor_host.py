@@ -6,6 +6,7 @@ outpost, which watches it there. This module must not know names, monitors or qu
 
 from __future__ import annotations
 
+import abc
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -107,5 +108,5 @@ class SupervisorHost(Shell):
         if child.process is not None:
             kill_tree(child.process)
 
-    def _gone(self, token: int) -> None:
-        raise NotImplementedError
+    @abc.abstractmethod
+    def _gone(self, token: int) -> None: ...

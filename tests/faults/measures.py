@@ -1,4 +1,9 @@
-"""What a system holds, process by process: memory that is its own share, descriptors, children."""
+"""What a system holds, process by process: memory that is not of files, descriptors, children.
+
+Memory is counted twice. What is mapped grows when a process needs more than it ever has: a leak shows in it.
+The share (PSS) grows also when a page that is shared since a fork is written to for the first time, which no
+page can be twice; it is printed, for whoever wants to know what a machine must have.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +18,25 @@ from gen_agent.actors.processes import ProcessId, children
 SETTLING_LOOKS = 40
 
 
-def _own_bytes(pid: int) -> int:
-    """The proportional share of memory of a process, in bytes, without the pages of files.
-
-    Pages of files are shared with whatever else runs on this machine, and no leak shows there.
-    """
+def _kilobytes(pid: int) -> dict[str, int]:
     with open(f"/proc/{pid}/smaps_rollup") as file:
-        return next(int(line.split()[1]) << 10 for line in file if line.startswith("Pss_Anon:"))
+        return {line.split()[0]: int(line.split()[1]) for line in file if line.endswith("kB\n")}
+
+
+@attrs.frozen
+class Memory:
+    """The memory of a process in bytes, without the pages of files: those are shared with whatever else runs
+    on this machine, and no leak shows there.
+    """
+
+    mapped: int
+    share: int
+
+    @classmethod
+    def of(cls, pid: int) -> Memory:
+        """Look now."""
+        found = _kilobytes(pid)
+        return cls(found["Anonymous:"] << 10, found["Pss_Anon:"] << 10)
 
 
 def _children(pid: int) -> int:
@@ -35,7 +52,7 @@ def _children(pid: int) -> int:
 class Holding:
     """What a few processes hold together."""
 
-    bytes: tuple[int, ...]
+    memory: tuple[Memory, ...]
     descriptors: int
     children: int
     objects: int
@@ -46,7 +63,7 @@ class Holding:
         gc.collect()
         pids = [one.pid for one in processes]
         return cls(
-            tuple(map(_own_bytes, pids)),
+            tuple(map(Memory.of, pids)),
             sum(len(os.listdir(f"/proc/{pid}/fd")) for pid in pids),
             sum(map(_children, pids)),
             len(gc.get_objects()),
@@ -60,6 +77,7 @@ class Growth:
     cycles: int
     bytes_per_cycle: float
     most_per_process: float
+    share_per_cycle: float
     descriptors: int
     children: int
     objects: int
@@ -68,6 +86,7 @@ class Growth:
         return (
             f"{self.cycles} cycles: {self.bytes_per_cycle:+.0f} bytes a cycle, "
             f"{self.most_per_process:+.0f} in the process that grew most, "
+            f"{self.share_per_cycle:+.0f} by their shares, "
             f"{self.descriptors:+} descriptors, {self.children:+} children, {self.objects:+} objects here"
         )
 
@@ -93,11 +112,13 @@ def growth(plan: Plan) -> Growth:
     for number in range(plan.warm_up, plan.warm_up + plan.cycles):
         plan.cycle(number)
     after, cycles = _settled(plan, before), plan.cycles
-    grown = [late - early for early, late in zip(before.bytes, after.bytes, strict=True)]
+    pairs = tuple(zip(before.memory, after.memory, strict=True))
+    grown = [late.mapped - early.mapped for early, late in pairs]
     return Growth(
         cycles,
         sum(grown) / cycles,
         max(grown) / cycles,
+        sum(late.share - early.share for early, late in pairs) / cycles,
         after.descriptors - before.descriptors,
         after.children - before.children,
         after.objects - before.objects,
