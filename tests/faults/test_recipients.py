@@ -47,9 +47,9 @@ class Listener:
         address = system.createActor(actor)
         return cls(system, address, ProcessId.of(system.ask(address, "pid", PATIENCE_S)))
 
-    def got(self, completions: int) -> tuple[Any, ...]:
+    def got(self, completions: int, patience_s: float = PATIENCE_S) -> tuple[Any, ...]:
         """Everything it has been sent, once so many completions have come."""
-        found: tuple[Any, ...] = self.system.ask(self.address, ("until", completions), PATIENCE_S)
+        found: tuple[Any, ...] = self.system.ask(self.address, ("until", completions), patience_s)
         assert found is not None, "they did not come"
         return found
 

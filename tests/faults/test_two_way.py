@@ -21,7 +21,7 @@ from tests.faults.test_recipients import Listener, await_result
 FLOOD = 1_000_000
 ENDLESS = 10**9
 
-MINUTES = pytest.mark.timeout(600)
+MINUTES = pytest.mark.timeout(900)
 """For what takes minutes on a busy computer and Thespian's own base."""
 
 
@@ -67,7 +67,7 @@ def test_a_flooded_agent_stops(agents: AgentSystem, tmp_path: Path) -> None:
     else.
     """
     with (
-        scene(agents, tmp_path, None, max_relay_events=1_000) as there,
+        scene(agents, tmp_path, None, max_relay_events=100) as there,
         Watched(process_of(there.address)) as agent,
     ):
         agents.tell_with_completion(there.address, f"first flood:{ENDLESS}", stream_to=agents.address)
@@ -128,7 +128,9 @@ def test_a_million_events_for_a_stopped_recipient(agents: AgentSystem, tmp_path:
         print(f"the agent grew by {grown >> 10} KiB")
         assert grown < 32 << 20
         listener.process.signal(signal.SIGCONT)
-        (completion,) = [one for one in listener.got(1) if hasattr(one, "outcome")]
+        # What had been relayed comes first, on Thespian's own base a few hundred events a second.
+        got = listener.got(1, 20 * PATIENCE_S)
+        (completion,) = [one for one in got if hasattr(one, "outcome")]
         assert completion.dropped_events > FLOOD // 2
         listener.end()
         there.end_alive()
