@@ -214,6 +214,13 @@ BREAKAGES: tuple[Breakage, ...] = (
         "actors/test_children.py::test_of_each_dead_child_is_told",
     ),
     _outside(
+        "C239: each gap in the casts of a sender has its own time",
+        "actors/castorder",
+        "        if ready:\n            who.since = now\n",
+        "",
+        "actors/test_agent_parts.py::test_each_gap_has_its_own_time",
+    ),
+    _outside(
         "a worker that is dead when a prompt comes is replaced for it",
         "actors/seat",
         "            if self._actor.watcher.wait_for((DEATH,), 0.0):\n",

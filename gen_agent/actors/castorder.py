@@ -10,8 +10,9 @@ from typing import Any
 
 import attrs
 
-GAP_S = 0.5
-"""How long an early cast waits for those before it."""
+GAP_S = 30.0
+"""How long an early cast waits for those before it: a kernel that had no room for a connection tries again
+after one second, two, four and so on, for as long as the agent was blocked."""
 
 _SENDERS = 10_000
 
@@ -43,6 +44,8 @@ class CastOrder:
             who.since = now
         who.early[number] = cast
         ready = self._in_order(who)
+        if ready:
+            who.since = now
         if len(self._senders) > _SENDERS:
             del self._senders[next(iter(self._senders))]
         return ready

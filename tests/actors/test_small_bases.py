@@ -27,6 +27,9 @@ LATE_S = 20.0
 HASTY_S = 0.8
 """How long a dozen casts may take on a machine that is busy: they wait for nobody."""
 
+CASTS = 300
+"""More than a kernel keeps connections for a process that takes none."""
+
 NOT_FOR: dict[str, tuple[str, ...]] = {
     "multiprocTCPBase": ("bind", "key_file"),
     "simpleSystemBase": ("admin_port", "bind", "key_file"),
@@ -108,6 +111,21 @@ def test_casts_to_a_busy_agent_leave_at_once(base: str) -> None:
         until(other, lambda: other.status(agent, timeout=LATE_S).halted)
         told = [event for event in other.status(agent).agent_state if isinstance(event, int)]
         assert told == list(range(11))
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_many_casts_to_a_blocked_agent_keep_their_order(base: str) -> None:
+    """C239: more casts than a kernel has room for connections are handled in the order they were sent."""
+    with Stage() as stage, running(base) as agents:
+        agent = agents.start_agent(Diary, name="a", backend="echo")
+        agents.notify(agent, ("hold", stage.address, "callback"))
+        stage.wait_blocked("callback")
+        for number in range(CASTS):
+            agents.notify(agent, number)
+        stage.release("callback")
+        until(agents, lambda: CASTS - 1 in agents.status(agent, timeout=LATE_S).agent_state)
+        told = [event for event in agents.status(agent).agent_state if isinstance(event, int)]
+        assert told == list(range(CASTS))
 
 
 @pytest.mark.parametrize("base", BASES)
