@@ -14,7 +14,7 @@ from typing import Any, Literal
 import attrs
 
 from gen_agent.sealed import PROTOCOL, SealedRun, dump
-from gen_agent.wire import Wire, flat, slots
+from gen_agent.wire import READ_FROM, Wire, flat, slots
 
 TERMINAL = frozenset({"result", "error"})
 """The kinds that end a turn; every other kind, also one of the backend's own making, does not (C162)."""
@@ -28,8 +28,8 @@ def _text(_: Any, field: attrs.Attribute[Any], value: object) -> None:
         raise TypeError(f"{field.name}: a str is needed, not {type(value).__name__}")
 
 
-def _run(value: Iterable[Event]) -> tuple[Event, ...]:
-    return tuple(value)
+def _kept(value: Iterable[Event]) -> tuple[Event, ...] | SealedRun:
+    return value if isinstance(value, SealedRun) else tuple(value)
 
 
 def _restore_event(kind: str, data: Mapping[str, Any], timestamp_s: float) -> Event:
@@ -179,11 +179,15 @@ class Response(Wire):
 
     `text` is the whole answer and `final_message` its last message; `usage` is the data of the last usage
     event; `duration_s` the worker's wall time in seconds; `prompt` what was dispatched, after `pre_turn`.
+    `events` are what was retained: they travel as the worker wrote them, and are opened where they are first
+    asked for.
     """
 
     text: str = attrs.field(default="", repr=False)
     final_message: str = attrs.field(default="", repr=False)
-    events: tuple[Event, ...] = attrs.field(default=(), converter=_run, repr=False)
+    events: tuple[Event, ...] = attrs.field(
+        default=(), converter=_kept, repr=False, metadata={READ_FROM: "_retained"}
+    )
     terminal: Event | None = attrs.field(default=None, repr=False)
     event_coverage: EventCoverage = attrs.field(factory=EventCoverage)
     usage: Mapping[str, Any] | None = attrs.field(default=None, repr=False)
@@ -191,3 +195,18 @@ class Response(Wire):
     metadata: Mapping[str, Any] = attrs.field(factory=dict, repr=False)
     session_id: Any = attrs.field(default=None, repr=False)
     prompt: str = attrs.field(default="", repr=False)
+
+    @property
+    def _retained(self) -> tuple[Event, ...] | SealedRun:
+        retained: tuple[Event, ...] | SealedRun = _events_slot.__get__(self)
+        return retained
+
+    def _opened(self) -> tuple[Event, ...]:
+        """The retained events in order; what can't be opened here is an `Undecodable` in its place."""
+        retained = self._retained
+        return retained.open() if isinstance(retained, SealedRun) else retained
+
+
+_events_slot: Any = vars(Response)["events"]
+# Thousands of events that hardly anybody asks for are not opened in every process that reads the text.
+type.__setattr__(Response, "events", property(Response._opened, _events_slot.__set__))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pickle
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 from gen_agent.errors import Undecodable, Unpicklable
@@ -117,8 +117,17 @@ class SealedRun:
     @classmethod
     def of(cls, events: tuple[object, ...]) -> SealedRun:
         """Seal `events`; raises `Unpicklable("event", type)`."""
-        bodies = [dump(event, "event") for event in events]
-        return cls(b"".join(cls.HEADER.pack(len(body), cls.EVENT) + body for body in bodies), len(bodies))
+        return cls.joined([dump(event, "event") for event in events])
+
+    @classmethod
+    def joined(cls, bodies: Sequence[bytes]) -> SealedRun:
+        """The run of events whose pickles these are."""
+        return cls(b"".join(map(cls.frame, bodies)), len(bodies))
+
+    @classmethod
+    def frame(cls, body: bytes) -> bytes:
+        """One event's pickle as it is in a run."""
+        return cls.HEADER.pack(len(body), cls.EVENT) + body
 
     def __iter__(self) -> Iterator[Any]:
         """Open the events one by one, in order; what can't be opened is an `Undecodable` in its place."""

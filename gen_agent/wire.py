@@ -21,6 +21,9 @@ _new = object.__new__
 
 _PACKAGE = f"{__package__}."
 
+READ_FROM = "read from"
+"""In the metadata of a field: the attribute that has the value as it travels, if that is another one."""
+
 
 @functools.cache
 def slots(cls: Any) -> tuple[str, ...]:
@@ -56,8 +59,8 @@ def changed(value: Any, **attributes: Any) -> Any:
 
 
 @functools.cache
-def _reader(cls: type) -> Callable[[Any], tuple[Any, ...]]:
-    names = slots(cls)
+def _reader(cls: Any) -> Callable[[Any], tuple[Any, ...]]:
+    names = [field.metadata.get(READ_FROM, field.name) for field in cls.__attrs_attrs__]
     if len(names) > 1:
         return attrgetter(*names)
     return lambda value: tuple(getattr(value, name) for name in names)

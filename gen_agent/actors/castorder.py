@@ -43,9 +43,7 @@ class CastOrder:
         if not who.early:
             who.since = now
         who.early[number] = cast
-        ready = self._in_order(who)
-        if ready:
-            who.since = now
+        ready = self._in_order(who, now)
         if len(self._senders) > _SENDERS:
             del self._senders[next(iter(self._senders))]
         return ready
@@ -55,17 +53,19 @@ class CastOrder:
         ready = []
         for who in self._senders.values():
             if who.early and now >= who.since + GAP_S:
-                who.next, who.since = min(who.early), now
-                ready += self._in_order(who)
+                who.next = min(who.early)
+                ready += self._in_order(who, now)
         return ready
 
     def deadline(self) -> float | None:
         """When `overdue` should be called next; None while nothing waits."""
         return min((who.since + GAP_S for who in self._senders.values() if who.early), default=None)
 
-    def _in_order(self, who: _Sender) -> list[Any]:
+    def _in_order(self, who: _Sender, now: float) -> list[Any]:
+        """Take out what is next; whatever still waits then waits for another gap, from now on."""
         ready = []
         while who.next in who.early:
             ready.append(who.early.pop(who.next))
             who.next += 1
+            who.since = now
         return ready

@@ -1,8 +1,9 @@
-"""The two ends of the socket between an agent and its worker.
+"""The two ends of the link between an agent and its worker: a socket, and where there can be one, a ring.
 
 The worker's end blocks: that is how a worker runs a backend in its main thread and streams from it. The
 agent's end never waits, neither to read nor to write, and reads a bounded amount at a time, so that a flood
-of events starves nobody else. This module must not know Thespian or actors.
+of events starves nobody else. Events go through the ring, all else, and what does not fit, over the socket.
+This module must not know Thespian or actors.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ import contextlib
 import socket
 from typing import Any
 
-from gen_agent.actors.linkframes import FrameBuffer, event_frame, message_frame
+from gen_agent.actors.linkframes import RUNG, FrameBuffer, NoFrame, message_frame, whole_run
+from gen_agent.actors.ring import BadRing, Reader, Ring, Writer
+from gen_agent.sealed import SealedRun
 
 READ_AT_ONCE = 1 << 20
 """How many bytes the agent reads before it looks at its other messages again."""
@@ -34,13 +37,16 @@ def socket_pair() -> tuple[socket.socket, socket.socket]:
 
 
 class AgentEnd:
-    """The agent's end: sends are buffered, reads return what is there."""
+    """The agent's end: sends are buffered, reads return what is there. With `more` there is something left
+    to read that the descriptor does not tell of.
+    """
 
-    def __init__(self, ours: socket.socket) -> None:
+    def __init__(self, ours: socket.socket, ring: Ring | None = None) -> None:
         self._socket = ours
+        self._ring = None if ring is None else Reader(ring)
         self._unsent = bytearray()
         self._frames = FrameBuffer()
-        self.ended = False
+        self.ended = self.more = False
 
     def fileno(self) -> int:
         """The descriptor to watch."""
@@ -70,8 +76,22 @@ class AgentEnd:
     def read(self, limit: int | None = READ_AT_ONCE) -> list[Any]:
         """What has arrived, at most about `limit` bytes of it (None: all): runs of events, and reports.
 
-        After the end of the stream `ended` is true.
+        After the end of the stream `ended` is true. Raises `NoFrame`.
         """
+        self._fill(limit)
+        if self._ring is None:
+            return self._frames.take()
+        # What is on the socket by now was sent after what is in the ring: the worker sees to that.
+        try:
+            streamed = whole_run(self._ring.take())
+        except BadRing as error:
+            raise NoFrame from error
+        came = self._frames.take()
+        self._ring.heard(sum(len(report) for report in came if isinstance(report, SealedRun)))
+        self.more = not self._ring.wait()
+        return streamed + came
+
+    def _fill(self, limit: int | None) -> None:
         have = 0
         with contextlib.suppress(BlockingIOError):
             while limit is None or have < limit:
@@ -84,7 +104,6 @@ class AgentEnd:
                 if limit is not None and len(data) < _CHUNK:
                     # That was all; what comes later is told by the descriptor.
                     break
-        return self._frames.take()
 
     def _receive(self) -> bytes:
         try:
@@ -93,16 +112,19 @@ class AgentEnd:
             return b""
 
     def close(self) -> None:
-        """Give the descriptor back; harmless when done twice."""
+        """Give back what it has; harmless when done twice."""
         self._socket.close()
+        if self._ring is not None:
+            self._ring.close()
 
 
 class WorkerEnd:
     """The worker's end: every call waits until it is done. Raises `LinkClosed` when the agent is gone."""
 
-    def __init__(self, theirs: socket.socket) -> None:
+    def __init__(self, theirs: socket.socket, ring: Ring | None = None) -> None:
         theirs.setblocking(True)
         self._socket = theirs
+        self._ring = None if ring is None else Writer(ring)
         self._frames = FrameBuffer()
         self._arrived: list[Any] = []
 
@@ -119,11 +141,12 @@ class WorkerEnd:
         self._write(frame)
 
     def send_event(self, body: bytes) -> None:
-        """Send one event's pickle."""
-        try:
-            self._socket.sendall(event_frame(body))
-        except OSError as error:
-            raise LinkClosed from error
+        """Send one event's pickle: the agent has it on return, whatever becomes of this process."""
+        frame, ring = SealedRun.frame(body), self._ring
+        if ring is None or not ring.put(frame):
+            self._write(frame)
+        elif ring.must_ring():
+            self._write(RUNG)
 
     def _write(self, frame: bytes) -> None:
         try:

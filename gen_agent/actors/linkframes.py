@@ -2,7 +2,8 @@
 
 A frame is `SealedRun.HEADER` (length, kind) and a body. The body of an EVENT is one event's pickle, which the
 agent never opens: neighbouring events are cut out as one `SealedRun`, in one piece. The body of a MESSAGE is
-a pickled order or report. This module reads and writes nothing itself.
+a pickled order or report; a BELL has none, and says that there are events elsewhere. This module reads and
+writes nothing itself.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from typing import Any
 
 from gen_agent.sealed import PROTOCOL, Sealed, SealedRun
 
-MESSAGE = 1
-_KINDS = (MESSAGE, SealedRun.EVENT)
+MESSAGE, BELL = 1, 3
+_KINDS = (MESSAGE, SealedRun.EVENT, BELL)
 _HEADER = SealedRun.HEADER
+RUNG = _HEADER.pack(0, BELL)
 
 
 class NoFrame(ValueError):
@@ -28,9 +30,18 @@ def message_frame(message: object) -> bytes:
     return _HEADER.pack(len(body), MESSAGE) + body
 
 
-def event_frame(body: bytes) -> bytes:
-    """The frame of one event's pickle."""
-    return _HEADER.pack(len(body), SealedRun.EVENT) + body
+def whole_run(raw: bytes) -> list[SealedRun]:
+    """Frames of events back to back as a run, or none of them; raises `NoFrame` for anything else."""
+    at = count = 0
+    while at < len(raw):
+        if len(raw) - at < _HEADER.size:
+            raise NoFrame
+        length, kind = _HEADER.unpack_from(raw, at)
+        at += _HEADER.size + length
+        count += 1
+        if kind != SealedRun.EVENT or at > len(raw):
+            raise NoFrame
+    return [SealedRun(raw, count)] if count else []
 
 
 def bodies(run: SealedRun) -> Iterator[Sealed]:
@@ -81,7 +92,8 @@ class FrameBuffer:
                 count += 1
             else:
                 found += self._run(run_from, at, count)
-                found.append(self._message(at + head, end))
+                if kind == MESSAGE:
+                    found.append(self._message(at + head, end))
                 run_from, count = end, 0
             at = end
         found += self._run(run_from, at, count)

@@ -55,8 +55,7 @@ class LocalSeat:
 
         def on_event(body: bytes) -> None:
             if listening:
-                frame = SealedRun.HEADER.pack(len(body), SealedRun.EVENT) + body
-                self._feed(signals.EventsStreamed(tag, SealedRun(frame, 1)))
+                self._feed(signals.EventsStreamed(tag, SealedRun.joined((body,))))
 
         report = self._service.run(order, on_event, lambda *offered: self._offer(tag, *offered))
         if report.session is not None:

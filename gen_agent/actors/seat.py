@@ -173,6 +173,12 @@ class WorkerSeat(WorkerPlace):
             # Its death follows; a process that lives on without its link is of no use.
             self._actor.watcher.remove(LINK)
             self._actor.set_deadline(PATIENCE, ALARM_AFTER_S)
+        elif worker.end.more:
+            self._actor.soon(lambda: self._read_on(worker))
+
+    def _read_on(self, worker: WorkerProcess) -> None:
+        if self._worker is worker:
+            self._read(worker)
 
     def _take(self, worker: WorkerProcess, reports: list[Any]) -> None:
         for report in reports:

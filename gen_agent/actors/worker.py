@@ -25,6 +25,7 @@ from gen_agent.actors.link import LinkClosed, WorkerEnd
 from gen_agent.actors.linkframes import message_frame
 from gen_agent.actors.processes import close_descriptors, die_with_parent, reset_signals
 from gen_agent.actors.reporting import log_line
+from gen_agent.actors.ring import Ring
 from gen_agent.actors.room import with_room
 from gen_agent.actors.service import Log, Seed, Service
 from gen_agent.actors.shell import described
@@ -40,11 +41,12 @@ _LONGEST_ALARM_S = 1e8
 
 @attrs.frozen(eq=False)
 class Birth:
-    """What a worker has from its agent: its end of the link by number, what it grows from, the descriptors
-    that stay open, whose death it follows, and the transport it is not to use.
+    """What a worker has from its agent: its end of the link by number, the ring, what it grows from, the
+    descriptors that stay open, whose death it follows, and the transport it is not to use.
     """
 
     link: int
+    ring: Ring | None
     seed: Seed
     keep: tuple[int, ...]
     agent_pid: int
@@ -138,7 +140,7 @@ def _attach(birth: Birth) -> WorkerEnd:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     log_by_itself(birth.transport)
     close_descriptors({birth.link, *birth.keep})
-    end = WorkerEnd(socket.socket(fileno=birth.link))
+    end = WorkerEnd(socket.socket(fileno=birth.link), birth.ring)
     _write_lines_at_once()
     end.send(orders.Attached())
     return end

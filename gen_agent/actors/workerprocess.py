@@ -20,6 +20,7 @@ from gen_agent.actors.household import Household
 from gen_agent.actors.link import AgentEnd, socket_pair
 from gen_agent.actors.linkframes import NoFrame
 from gen_agent.actors.processes import ProcessId, kill_children, kill_tree
+from gen_agent.actors.ring import Ring
 from gen_agent.actors.service import Seed
 from gen_agent.actors.shell import Shell
 from gen_agent.actors.worker import Birth, WorkerActor
@@ -128,7 +129,8 @@ def fork_worker(
         gc.collect()
         gc.freeze()
     ours, theirs = socket_pair()
-    birth = Birth(theirs.fileno(), seed, keep, os.getpid(), actor._myRef.transport)
+    ring = Ring.made()
+    birth = Birth(theirs.fileno(), ring, seed, keep, os.getpid(), actor._myRef.transport)
     try:
         child = fork_child(actor, WorkerActor, lambda: WorkerActor().work(birth))
     except CannotCreate:
@@ -138,7 +140,7 @@ def fork_worker(
         theirs.close()
     process = child.process or ProcessId(0, 0)
     household.workers_child(process)
-    worker = WorkerProcess(child, process, AgentEnd(ours), actor, household)
+    worker = WorkerProcess(child, process, AgentEnd(ours, ring), actor, household)
     actor.watcher.add(worker.end, LINK)
     actor.watcher.add_process(process, DEATH)
     return worker

@@ -11,14 +11,15 @@ from typing import Literal
 from gen_agent.errors import EventCaptureOverflow
 from gen_agent.events import Event, EventCoverage, Omission, Response
 from gen_agent.options import AgentOptions
+from gen_agent.sealed import SealedRun
 
 
 class Capture:
     """Retains a turn's events. Compact: the longest prefix that fits. Lossless: all, or an overflow."""
 
     __slots__ = (
+        "_bodies",
         "_bytes",
-        "_events",
         "_first_omission",
         "_max_bytes",
         "_max_events",
@@ -30,7 +31,7 @@ class Capture:
         self.lossless = options.event_retention == "lossless"
         self._max_events = options.max_events_per_turn
         self._max_bytes = options.max_event_bytes_per_turn
-        self._events: list[Event] = []
+        self._bodies: list[bytes] = []
         self._bytes = 0
         self._observed = 0
         self._first_omission: Omission | None = None
@@ -44,14 +45,14 @@ class Capture:
             limit,
             max_events=self._max_events,
             max_bytes=self._max_bytes,
-            retained_events=len(self._events),
+            retained_events=len(self._bodies),
             retained_bytes=self._bytes,
             rejected_event_kind=event.kind,
             rejected_event_bytes=size,
         )
 
-    def observe(self, event: Event, size: int) -> None:
-        """Count `event` and retain it if it fits and nothing was omitted before it (C165)."""
+    def observe(self, event: Event, body: bytes, size: int) -> None:
+        """Count `event` and retain its pickle if it fits and nothing was omitted before it (C165)."""
         self._observed += 1
         if self._first_omission is not None:
             return
@@ -59,18 +60,18 @@ class Capture:
         if limit is not None:
             self._first_omission = Omission(limit, event.kind)
             return
-        self._events.append(event)
+        self._bodies.append(body)
         self._bytes += size
 
     def _exceeded(self, size: int) -> Literal["events", "bytes"] | None:
-        if len(self._events) >= self._max_events:
+        if len(self._bodies) >= self._max_events:
             return "events"
         return "bytes" if size > self._max_bytes - self._bytes else None
 
     @property
-    def events(self) -> tuple[Event, ...]:
+    def events(self) -> SealedRun:
         """What is retained, in order."""
-        return tuple(self._events)
+        return SealedRun.joined(self._bodies)
 
     @property
     def coverage(self) -> EventCoverage:
@@ -78,8 +79,8 @@ class Capture:
         return EventCoverage(
             mode="exact" if self._first_omission is None else "compact",
             observed_events=self._observed,
-            retained_events=len(self._events),
-            omitted_events=self._observed - len(self._events),
+            retained_events=len(self._bodies),
+            omitted_events=self._observed - len(self._bodies),
             retained_bytes=self._bytes,
             first_omission=self._first_omission,
         )

@@ -186,7 +186,7 @@ def _take(event: Event, run: _Run, ports: Ports) -> EventCaptureOverflow | None:
         run.state = state
     ports.on_event(body)
     run.seen += 1
-    run.capture.observe(event, size)
+    run.capture.observe(event, body, size)
     run.digest.observe(event)
     run.terminal = event if event.kind in TERMINAL else None
     return None

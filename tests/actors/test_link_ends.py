@@ -11,14 +11,16 @@ import pytest
 
 from gen_agent.actors import orders
 from gen_agent.actors.link import READ_AT_ONCE, AgentEnd, LinkClosed, WorkerEnd, socket_pair
+from gen_agent.actors.ring import Ring
 from gen_agent.sealed import SealedRun, dump
 
 
-@pytest.fixture
-def ends() -> Iterator[tuple[AgentEnd, WorkerEnd]]:
+@pytest.fixture(params=(False, True), ids=("socket", "ring"))
+def ends(request: pytest.FixtureRequest) -> Iterator[tuple[AgentEnd, WorkerEnd]]:
     ours, theirs = socket_pair()
+    ring = Ring() if request.param else None
     with ours, theirs:
-        yield AgentEnd(ours), WorkerEnd(theirs)
+        yield AgentEnd(ours, ring), WorkerEnd(theirs, ring)
 
 
 def test_orders_and_reports_cross(ends: tuple[AgentEnd, WorkerEnd]) -> None:
@@ -70,6 +72,7 @@ def test_a_flood_is_read_in_pieces(ends: tuple[AgentEnd, WorkerEnd]) -> None:
     assert max(reads) * len(body) < 2 * READ_AT_ONCE
 
 
+@pytest.mark.parametrize("ends", [False], indirect=True, ids=["socket"])
 def test_a_read_stops_at_its_limit(ends: tuple[AgentEnd, WorkerEnd]) -> None:
     """What is there beyond the limit is left for the next read."""
     agent, worker = ends

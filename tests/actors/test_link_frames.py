@@ -11,7 +11,6 @@ from gen_agent.actors.linkframes import (
     FrameBuffer,
     NoFrame,
     bodies,
-    event_frame,
     first_events,
     message_frame,
 )
@@ -22,7 +21,7 @@ _ITEMS = st.lists(st.one_of(st.integers(), st.binary(max_size=50).map(dump)), ma
 
 
 def _frame(item: object) -> bytes:
-    return event_frame(item) if isinstance(item, bytes) else message_frame(item)
+    return SealedRun.frame(item) if isinstance(item, bytes) else message_frame(item)
 
 
 def _flat(items: list[object]) -> list[object]:
@@ -50,8 +49,8 @@ def test_neighbouring_events_are_one_run() -> None:
     """Events between two messages come out as one run that is not opened, a run per gap."""
     buffer = FrameBuffer()
     events = [dump(Event.text(str(number))) for number in range(5)]
-    buffer.feed(b"".join(map(event_frame, events[:3])) + message_frame(orders.Alive()))
-    buffer.feed(b"".join(map(event_frame, events[3:])))
+    buffer.feed(b"".join(map(SealedRun.frame, events[:3])) + message_frame(orders.Alive()))
+    buffer.feed(b"".join(map(SealedRun.frame, events[3:])))
     first, message, second = buffer.take()
     assert (first.count, message, second.count) == (3, orders.Alive(), 2)
     assert [event.data["text"] for event in first] == ["0", "1", "2"]
