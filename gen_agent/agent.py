@@ -20,7 +20,7 @@ import attrs
 from gen_agent.errors import GenAgentError
 from gen_agent.events import Event, Response
 from gen_agent.options import ChildSpec, child_spec
-from gen_agent.values import AgentAddress, Name, RequestRef
+from gen_agent.values import AgentAddress, Name, RequestRef, plain_text
 from gen_agent.wire import Wire
 
 
@@ -35,7 +35,7 @@ class NoReply(Wire):
 class Prompt(Wire):
     """Keep `state` and run `text` next: a self-chain, an event's prompt, or a retry after an error (C093)."""
 
-    text: str = attrs.field(repr=False)
+    text: str = attrs.field(converter=plain_text, repr=False)
     state: Any = attrs.field(repr=False)
 
 
@@ -50,7 +50,7 @@ class Halt(Wire):
 class Proceed(Wire):
     """Let `prompt` go to the backend, rewritten or not (C026)."""
 
-    prompt: str = attrs.field(repr=False)
+    prompt: str = attrs.field(converter=plain_text, repr=False)
     state: Any = attrs.field(repr=False)
 
 

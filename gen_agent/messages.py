@@ -103,7 +103,7 @@ class Tell(Call):
     prompt: str = attrs.field(converter=plain_text, validator=_a(str))
     ref: RequestRef = attrs.field(factory=mint.request, validator=_a(RequestRef))
     recipient: Any = attrs.field(default=None, validator=_maybe_address)
-    on_halt: OnHalt = attrs.field(default="queue", validator=_on_halt)
+    on_halt: OnHalt = attrs.field(default="queue", converter=plain_text, validator=_on_halt)
     stream_to: Any = attrs.field(default=None, validator=_maybe_address)
     stream_batch: bool = attrs.field(default=False, validator=_a(bool))
 
@@ -115,7 +115,7 @@ class Submit(Cast):
     prompt: str = attrs.field(converter=plain_text, validator=_a(str))
     recipient: Any = attrs.field(validator=_address)
     ref: RequestRef = attrs.field(factory=mint.request, validator=_a(RequestRef))
-    on_halt: OnHalt = attrs.field(default="queue", validator=_on_halt)
+    on_halt: OnHalt = attrs.field(default="queue", converter=plain_text, validator=_on_halt)
     stream_to: Any = attrs.field(default=None, validator=_maybe_address)
     stream_batch: bool = attrs.field(default=False, validator=_a(bool))
 
@@ -237,7 +237,9 @@ class StartAgent(Call):
     _backend: Any = attrs.field(kw_only=True, eq=opened)
     _options: Any = attrs.field(factory=dict, kw_only=True, eq=opened)
     script: bytes | None = attrs.field(default=None, kw_only=True)
-    restart: Restart = attrs.field(default="temporary", kw_only=True, validator=restart_policy)
+    restart: Restart = attrs.field(
+        default="temporary", kw_only=True, converter=plain_text, validator=restart_policy
+    )
     supervised: bool = attrs.field(default=True, kw_only=True, validator=_a(bool))
     _requirements: Any = attrs.field(default=None, init=False, eq=opened)
 
@@ -246,7 +248,7 @@ class StartAgent(Call):
             raise TypeError("name: a supervised agent needs one")
         AgentOptions.split(self.name, self.backend, **self.options)
         # Only now, so that a bad option is told before an unpicklable one.
-        object.__setattr__(self, "_backend", sealed(self._backend, "backend"))
+        object.__setattr__(self, "_backend", sealed(plain_text(self._backend), "backend"))
         required = self.options.get("requirements")
         if required:
             # The supervisor has to know them, and may not be able to open the options.

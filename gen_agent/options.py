@@ -14,7 +14,7 @@ from typing import Any, Literal
 import attrs
 
 from gen_agent.backend import Backend
-from gen_agent.values import Name, checked_name, is_address
+from gen_agent.values import Name, checked_name, is_address, plain_text
 from gen_agent.wire import Wire
 
 Restart = Literal["temporary", "transient", "permanent"]
@@ -100,10 +100,15 @@ def _address(_: Any, field: attrs.Attribute[Any], value: object) -> None:
 
 
 def _float(value: Any) -> Any:
+    # Of a subclass (an enum's member) the plain value: who is told of a limit may not have the class.
     try:
-        return float(value) if type(value) is int else value
+        return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
     except OverflowError:
         return math.inf
+
+
+def _plain_int(value: Any) -> Any:
+    return int.__index__(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 _POSITIVE = _seconds("a number of seconds > 0, or None for no limit,", least_exclusive=True)
@@ -115,7 +120,7 @@ def _name(value: object) -> Name | None:
 
 
 def _retention(value: Any) -> Any:
-    return "compact" if value is None else value
+    return "compact" if value is None else plain_text(value)
 
 
 def restart_policy(instance: Any, field: attrs.Attribute[Any], value: object) -> None:
@@ -127,7 +132,7 @@ def _limit(default: int, least: int) -> Any:
     # None means the default for every size limit (C004); a limit has no "unlimited".
     return attrs.field(
         default=default,
-        converter=attrs.converters.default_if_none(default),
+        converter=attrs.converters.pipe(attrs.converters.default_if_none(default), _plain_int),
         validator=_whole(least),
     )
 
@@ -160,7 +165,9 @@ class AgentOptions(Wire):
         validator=_one_of(_RETENTIONS),
     )
     max_relay_events: int = _limit(10_000, 1)
-    max_turns_per_worker: int | None = attrs.field(default=None, validator=_whole(1, optional=True))
+    max_turns_per_worker: int | None = attrs.field(
+        default=None, converter=_plain_int, validator=_whole(1, optional=True)
+    )
     requirements: Mapping[str, Any] | None = attrs.field(default=None, validator=_requirements)
     telemetry: tuple[str, ...] = attrs.field(default=(), converter=_listed, validator=_handlers)
     telemetry_to: Any = attrs.field(default=None, validator=_address)
@@ -198,7 +205,7 @@ class ChildSpec(Wire):
     agent: type
     id: Name = attrs.field(converter=checked_name)
     backend: str | type[Backend] = attrs.field(validator=_a_backend)
-    restart: Restart = attrs.field(default="temporary", validator=restart_policy)
+    restart: Restart = attrs.field(default="temporary", converter=plain_text, validator=restart_policy)
     shutdown_s: float | None = attrs.field(default=5.0, converter=_float, validator=_NOT_NEGATIVE)
     options: Mapping[str, Any] = attrs.field(factory=dict, converter=dict, repr=False)
 

@@ -64,6 +64,16 @@ def test_decisions_hide_state_and_prompts(decision: object) -> None:
     assert "secret" not in repr(decision)
 
 
+def test_a_prompt_of_a_callback_is_plain_text() -> None:
+    """C026: of an instance of a subclass of `str` the plain text goes on, for who may not have the class."""
+    for decision in (Prompt(_Text("p"), None).text, Proceed(_Text("p"), None).prompt):
+        assert (type(decision), decision) == (str, "p")
+
+
+class _Text(str):
+    """What nobody else has."""
+
+
 def test_the_current_name_is_that_of_the_innermost_scope() -> None:
     """C020: the name is there in a callback and gone after it, also after one that raised."""
     assert current_name() is None

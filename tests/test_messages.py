@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import pickle
 import subprocess
 import sys
@@ -129,6 +130,28 @@ def test_on_halt_is_queue_or_fail(on_halt: Any, error: type[Exception]) -> None:
     for make in (lambda: Tell("x", on_halt=on_halt), lambda: Submit("x", HERE, on_halt=on_halt)):
         with pytest.raises(error, match="^on_halt: 'queue' or 'fail' is allowed"):
             make()
+
+
+class Words(str, enum.Enum):
+    """Words that only this test's module has."""
+
+    QUEUE = "queue"
+    PERMANENT = "permanent"
+    ECHO = "echo"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        Ask(Words.ECHO),
+        Tell(Words.ECHO, on_halt=Words.QUEUE),
+        Submit(Words.ECHO, HERE, on_halt=Words.QUEUE),
+        StartAgent(Quiet, name=Words.ECHO, backend=Words.ECHO, restart=Words.PERMANENT),
+    ],
+)
+def test_words_of_an_enum_travel_as_plain_text(message: Envelope) -> None:
+    """C116: who receives a message may not have the enum that a prompt, a policy or a name was taken from."""
+    assert Words.__qualname__.encode() not in pickle.dumps(message)
 
 
 @pytest.mark.parametrize("make", [Monitor, StopAgent])

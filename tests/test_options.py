@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import math
 from typing import Any
 
@@ -136,6 +137,35 @@ def test_good_options_of_other_kinds() -> None:
     assert isinstance(split(watchdog_s=3).watchdog_s, float)
     assert split(telemetry_to=address).telemetry_to == address
     assert split(telemetry_to=ActorAddress("x")).telemetry_to == ActorAddress("x")
+
+
+class _Whole(enum.IntEnum):
+    FIVE = 5
+
+
+class _Word(str, enum.Enum):
+    LOSSLESS = "lossless"
+    PERMANENT = "permanent"
+
+
+class _Time(float):
+    """A number of some library."""
+
+
+@pytest.mark.parametrize("option", [*TIMES, *LIMITS, "max_turns_per_worker", "event_retention"])
+def test_an_option_is_a_plain_value(option: str) -> None:
+    """Of an enum's member or a library's number the plain value is kept, for who may not have the class."""
+    given: Any = _Word.LOSSLESS if option == "event_retention" else _Whole.FIVE
+    for value in (given, _Time(5)) if option in TIMES else (given,):
+        kept = getattr(split(**{option: value}), option)
+        assert type(kept) in (str, int, float)
+        assert kept == value
+
+
+def test_a_restart_policy_is_a_plain_value() -> None:
+    """C013: the same for `restart`."""
+    given: Any = _Word.PERMANENT
+    assert type(child_spec(Quiet, name="a", backend="echo", restart=given).restart) is str
 
 
 @pytest.mark.parametrize("backend", ["echo", "package.module:Class", Echo])

@@ -1,7 +1,7 @@
 """What a line brings of its mailbox: batches, kept under the number of the call that ordered them.
 
 The law: a batch is kept as long as its order; that the mailbox or the supervisor is gone is told to whoever
-waits for one. This module opens nothing.
+waits for one, also when the order had arrived. This module opens nothing.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from collections.abc import Callable
 from typing import Any
 
 from gen_agent.actors.endpoint import Endpoint
-from gen_agent.actors.mailbox import Batch
-from gen_agent.actors.reach import Reach
+from gen_agent.actors.identity import local_process
+from gen_agent.actors.mailbox import Batch, Opened
+from gen_agent.actors.reach import MAILBOX_KEY, Reach
 from gen_agent.envelopes import Call
-from gen_agent.values import CallRef
+from gen_agent.values import Caller, CallRef
 
 
 class MailboxGone(RuntimeError):
@@ -61,7 +62,7 @@ class Batches(Reach):
         return batches.popleft() if batches else None
 
     def _batch(self, call: CallRef) -> Batch | None:
-        if call in self._undelivered:
+        if call in self._undelivered and not self._batches.get(call):
             raise MailboxGone
         if call in self._lost:
             # That there is no supervisor any more is news that no mailbox brings.
@@ -69,6 +70,17 @@ class Batches(Reach):
             return self.batch_here(call) or Batch(call, 0, ())
         return self.batch_here(call)
 
-    def _keep_batch(self, batch: Batch) -> None:
-        if isinstance(batch.call, CallRef) and batch.call in self._awaited:
-            self._batches.setdefault(batch.call, deque()).append(batch)
+    def _from_mailbox(self, message: Batch | Opened) -> None:
+        if isinstance(message, Opened):
+            self._watch_mailbox(message.who)
+        elif isinstance(message.call, CallRef) and message.call in self._awaited:
+            self._batches.setdefault(message.call, deque()).append(message)
+
+    def _watch_mailbox(self, who: Caller) -> None:
+        process = local_process(who) if isinstance(who, Caller) else None
+        self._watcher.remove(MAILBOX_KEY)
+        if process is not None and not self._watcher.add_process(process, MAILBOX_KEY):
+            self._mailbox_gone()
+
+    def _mailbox_gone(self) -> None:
+        self._undelivered |= self._awaited

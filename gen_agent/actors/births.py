@@ -25,6 +25,7 @@ from gen_agent.client.placing import nobody_has
 from gen_agent.core.directory import Directory, Entry
 from gen_agent.errors import AlreadyStarted, GenAgentError, InitFailed
 from gen_agent.messages import StartAgent
+from gen_agent.sealed import Sealed
 from gen_agent.values import CallRef
 
 UNSPAWNED_S = 1.0
@@ -53,7 +54,9 @@ class Host(Outlook, Protocol):
     def create(self, actor: type[Actor]) -> Child:
         """Create a child actor."""
 
-    def answer(self, to: Any, call: CallRef, value: Any = None, error: GenAgentError | None = None) -> None:
+    def answer(
+        self, to: Any, call: CallRef, value: Any = None, error: GenAgentError | Sealed | None = None
+    ) -> None:
         """Reply to a call."""
 
     def follow(self, token: int, process: ProcessId) -> None:
@@ -86,7 +89,7 @@ class Birth:
     start: StartAgent
     starter: Any = None
     has_process: bool = False
-    failure: GenAgentError | None = None
+    failure: GenAgentError | Sealed | None = None
     given_up: list[tuple[Any, CallRef]] = attrs.field(factory=list)
 
 
@@ -151,7 +154,11 @@ class Births:
             self._host.send(child.address, Begin(start, token, self._host.myAddress))
 
     def _tell(
-        self, starter: Any, start: StartAgent, value: Any = None, error: GenAgentError | None = None
+        self,
+        starter: Any,
+        start: StartAgent,
+        value: Any = None,
+        error: GenAgentError | Sealed | None = None,
     ) -> None:
         if starter is not None:
             self._host.answer(starter, start.call, value, error)
@@ -245,6 +252,11 @@ class Births:
         else:
             self._host.set_deadline(("unspawned", birth.token), UNSPAWNED_S)
         return True
+
+    def give_up_restart(self, token: int, sender: Any, call: CallRef) -> bool:
+        """The same for an agent that is being started again; False for a start that somebody waits for."""
+        birth = self._births.get(token)
+        return birth is not None and birth.starter is None and self.give_up(birth.start.call, sender, call)
 
     def never(self, start: CallRef) -> None:
         """A start that was given up before it arrived: it will not be begun."""

@@ -6,7 +6,8 @@ Nothing is started here but what users' modules start.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import attrs
@@ -20,6 +21,7 @@ from gen_agent.backends import resolve
 from gen_agent.errors import BackendStartFailed, InitAgentFailed, InitFailed, StartError, Undecodable
 from gen_agent.messages import StartAgent
 from gen_agent.options import AgentOptions
+from gen_agent.sealed import Sealed
 
 
 @attrs.frozen(slots=True)
@@ -40,7 +42,8 @@ class Parts:
 def load_parts(start: StartAgent) -> Parts:
     """Load the script and the classes, check them, build the instance; raises `StartError`."""
     try:
-        _load_script(start.script)
+        with _running_the_script():
+            scripts.load(start.script)
         cls = checked_agent(start.agent)
         options, forwarded = _options(start)
         backend = _backend(options)
@@ -53,9 +56,10 @@ def load_parts(start: StartAgent) -> Parts:
         raise InitFailed("error" if isinstance(error, Exception) else "exit", type(error).__name__) from error
 
 
-def _load_script(script: bytes | None) -> None:
+@contextlib.contextmanager
+def _running_the_script() -> Iterator[None]:
     try:
-        scripts.load(script)
+        yield
     except BaseException as error:
         # The starter wrote the script, and may have forgotten its guard: tell it all.
         text = f"the script can't be loaded in the agent's process: {type(error).__name__}: {error}"
@@ -71,7 +75,9 @@ def _attach(paths: tuple[str, ...]) -> None:
 
 
 def _options(start: StartAgent) -> tuple[AgentOptions, Mapping[str, Any]]:
-    for value in (start.options, start.backend):
+    for sealed in (start._options, start._backend):
+        with _running_the_script():
+            value = scripts.opened(sealed) if isinstance(sealed, Sealed) else sealed
         if isinstance(value, Undecodable):
             raise InitAgentFailed(f"an option can't be opened in the agent's process: {value.fields['type']}")
     return start.split()

@@ -84,6 +84,13 @@ class Ends:
         if limit is not None:
             self._host.set_deadline(("kill", entry.token), limit + SLACK_S)
 
+    def stop_restart(self, entry: Entry, sender: Any, call: CallRef) -> bool:
+        """Have an agent that is being started again stay away; answered when it is gone. False for others."""
+        if not self._births.give_up_restart(entry.token, sender, call):
+            return False
+        self._restarts.forget(entry.name)
+        return True
+
     def kill(self, entry: Entry, sender: Any, call: CallRef) -> None:
         """End an agent at once; answered when it is gone."""
         self._end(entry.token).waiting.append((sender, call))
@@ -94,6 +101,12 @@ class Ends:
         """Have every agent end, starting none again."""
         self._closing = True
         for entry in self._directory:
+            self.stop(entry, None, None)
+
+    def came_up(self, token: int) -> None:
+        """An agent serves now; where all are told to end it is, too."""
+        entry = self._directory.entry(token)
+        if self._closing and entry is not None:
             self.stop(entry, None, None)
 
     def why(self, whom: Incarnation, where: Any, sender: Any, call: CallRef) -> None:

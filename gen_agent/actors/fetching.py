@@ -65,6 +65,10 @@ class Fetching(abc.ABC):
     def _no_supervisor(self) -> None:
         """There is none, and there will be none."""
 
+    @abc.abstractmethod
+    def _mailbox_replaced(self, mailbox: Any) -> None:
+        """There is another mailbox; what was in the last one, and is on its way there, is lost."""
+
     @property
     def address(self) -> Any:
         """The mailbox' address; it is made when first asked for.
@@ -96,9 +100,6 @@ class Fetching(abc.ABC):
         wait, told = timeout is None or timeout > 0, len(self._box)
         try:
             batches = self._batches(timeout if wait else 0.0)
-        except MailboxGone:
-            self._mailbox, self._acked = None, 0
-            return False
         except AgentDown:
             if len(self._box) == told:
                 raise
@@ -107,10 +108,19 @@ class Fetching(abc.ABC):
         return any(came)
 
     def _batches(self, timeout: float | None) -> list[Batch]:
-        if timeout == 0.0:
-            return self._supply.all(self.address, self._acked)
-        batch = self._supply.next(self.address, self._acked, timeout)
+        try:
+            if timeout == 0.0:
+                return self._supply.all(self.address, self._acked)
+            batch = self._supply.next(self.address, self._acked, timeout)
+        except MailboxGone:
+            self._replace_mailbox()
+            return []
         return [] if batch is None else [batch]
+
+    def _replace_mailbox(self) -> None:
+        self._mailbox, self._acked = None, 0
+        # At once, for who waits is to look at what was lost. It raises where the system is gone.
+        self._mailbox_replaced(self.address)
 
     def fetch_all(self) -> None:
         """Take everything that has reached the mailbox by now; nothing where the system is gone."""

@@ -11,8 +11,8 @@ import attrs
 
 from gen_agent.actors.inner import Internal
 from gen_agent.envelopes import Call
-from gen_agent.errors import GenAgentError
 from gen_agent.messages import StartAgent
+from gen_agent.sealed import Sealed
 from gen_agent.values import AgentAddress, Caller, CallRef, Incarnation
 
 # ---------------------------------------------------------------- supervisor <-> nursery
@@ -138,10 +138,12 @@ class AgentUp(Internal):
 
 @attrs.frozen(slots=True, repr=False, getstate_setstate=False)
 class AgentFailed(Internal):
-    """Agent to registrar: the start failed with `error`; the process ends next."""
+    """Agent to registrar: the start failed with `error`, which may hold a user's reason; the process ends
+    next.
+    """
 
     token: int
-    error: GenAgentError
+    error: Sealed
 
 
 @attrs.frozen(slots=True, repr=False, getstate_setstate=False)

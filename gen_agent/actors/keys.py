@@ -59,28 +59,34 @@ def write_key(port: int, key: bytes | None = None) -> bytes:
     path = key_path(port)
     draft = path.with_name(f".{port}.{os.getpid()}.{secrets.token_hex(4)}")
     _write_new(draft, key)
-    os.replace(draft, path)
+    try:
+        os.replace(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
     return key
 
 
 def read_key(port: int, path: str | os.PathLike[str] | None = None) -> bytes:
     """The key of the system on `port`: from `path`, else `$GEN_AGENT_KEY_FILE`, else the runtime directory.
 
-    Raises `FileNotFoundError` naming the file and what to do, `PermissionError` if others can read or own it,
-    and `ValueError` if it holds no key.
+    Raises `FileNotFoundError` naming the file and what to do, `PermissionError` if others can read or own it
+    or it is another kind of file, and `ValueError` if it holds no key.
     """
     given = path or os.environ.get(KEY_FILE_VARIABLE)
     file = Path(given) if given else key_path(port)
     try:
-        descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        # A pipe would be waited for.
+        descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     except FileNotFoundError:
         raise FileNotFoundError(
             f"no key file {file} for the system on port {port}: is that system running, and is it yours? "
             f"Another key file is named by {KEY_FILE_VARIABLE}"
         ) from None
-    with os.fdopen(descriptor, "rb") as opened:
+    try:
         _check_owner(file, os.fstat(descriptor), stat.S_ISREG)
-        return _parse(file, opened.read(4 * _LONGEST))
+        return _parse(file, os.read(descriptor, 4 * _LONGEST))
+    finally:
+        os.close(descriptor)
 
 
 def shared_key(port: int) -> bytes:
@@ -118,8 +124,12 @@ def checked_key(key: bytes) -> bytes:
 
 def _write_new(path: Path, key: bytes) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(key.hex().encode() + b"\n")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(key.hex().encode() + b"\n")
+    except BaseException:
+        path.unlink()
+        raise
 
 
 def _parse(path: Path, text: bytes) -> bytes:

@@ -15,7 +15,7 @@ from typing import Any
 from gen_agent.actors.batches import Batches
 from gen_agent.actors.endpoint import WOKEN, Endpoint
 from gen_agent.actors.identity import this_process
-from gen_agent.actors.mailbox import Batch
+from gen_agent.actors.mailbox import Batch, Opened
 from gen_agent.actors.reach import QUIET_S, SUPERVISOR_S
 from gen_agent.actors.unheard import Unheard
 from gen_agent.client.callbook import CallBook, Settled
@@ -157,8 +157,8 @@ class Line(Batches):
         if isinstance(message, Reply):
             self.endpoint.settled(message.call)
             self._book.replied(message)
-        elif isinstance(message, Batch):
-            self._keep_batch(message)
+        elif isinstance(message, (Batch, Opened)):
+            self._from_mailbox(message)
         else:
             self.strangers.append(message)
 

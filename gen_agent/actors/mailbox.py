@@ -17,7 +17,7 @@ import attrs
 from thespian.actors import ActorExitRequest, ActorSystemMessage
 
 from gen_agent.actors.eventroom import EventRoom, size_of
-from gen_agent.actors.identity import local_process
+from gen_agent.actors.identity import local_process, this_process
 from gen_agent.actors.inner import Bundle, Internal
 from gen_agent.actors.letters import Letter
 from gen_agent.actors.shell import Shell
@@ -45,6 +45,13 @@ class Open(Internal):
     """Script to its new mailbox: whose it is."""
 
     owner: Caller
+
+
+@attrs.frozen(slots=True, repr=False, getstate_setstate=False)
+class Opened(Internal):
+    """Mailbox to its script: the process it lives in, whose end is its end."""
+
+    who: Caller
 
 
 @attrs.frozen(slots=True, repr=False, getstate_setstate=False)
@@ -103,7 +110,7 @@ class MailboxActor(Shell):
         elif isinstance(message, More):
             self._more(message)
         elif isinstance(message, Open):
-            self._open(message)
+            self._open(message, sender)
         elif not isinstance(message, (ActorSystemMessage, Reply)):
             self._arrived((message,))
 
@@ -111,9 +118,13 @@ class MailboxActor(Shell):
         now = time.monotonic()
         self._keep([ready for message in messages for ready in self._ordering.arrived(message, now)])
 
-    def _open(self, message: Open) -> None:
+    def _open(self, message: Open, sender: Any) -> None:
+        if not self.has_processes:
+            return
         process = local_process(message.owner)
-        if self.has_processes and process is not None and not self.watcher.add_process(process, _OWNER):
+        if process is None or self.watcher.add_process(process, _OWNER):
+            self.send(sender, Opened(this_process()))
+        else:
             self._leave()
 
     def on_ready(self, ready: Ready) -> None:

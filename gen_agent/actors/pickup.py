@@ -15,7 +15,7 @@ from thespian.actors import ActorExitRequest
 from gen_agent.actors.fetching import is_last
 from gen_agent.actors.streamqueues import StreamQueues
 from gen_agent.client.protocol import Inherit, Lookup, WhyDown
-from gen_agent.client.targets import incarnation_of
+from gen_agent.client.targets import ADDRESS_TIMEOUT_S, TO_SUPERVISOR, incarnation_of
 from gen_agent.errors import AgentDown, GenAgentError, RequestNotFound
 from gen_agent.messages import Admission, Completion, Demonitor, Down, Monitor
 from gen_agent.values import AgentAddress, MonitorRef, RequestRef, is_address, mint
@@ -109,6 +109,14 @@ class Pickup(StreamQueues):
             message for message in self._box if not (isinstance(message, Down) and message.monitor == ref)
         )
         self._line.ask_supervisor(Demonitor(ref))
+
+    def _mailbox_replaced(self, mailbox: Any) -> None:
+        # Outcomes can be polled; of an end nothing but its monitor tells.
+        for ref, target in (*self._monitors.items(), *self._own.items()):
+            for message in (Demonitor(ref), Monitor(target, ref, mailbox)):
+                self._line.order_of_nobody(TO_SUPERVISOR, message, ADDRESS_TIMEOUT_S)
+        self._open.clear()
+        self._queues.clear()
 
     def _supervisor_lost(self) -> None:
         # Its agents all end with it; who monitors them then is the next one, so that `Down` still comes last.

@@ -39,6 +39,7 @@ QUIET_S = 0.01
 _WATCHED = 256
 _REMEMBERED = 10_000
 _SUPERVISOR_KEY = "the supervisor"
+MAILBOX_KEY = "the mailbox"
 
 
 class Reach(abc.ABC):
@@ -67,6 +68,10 @@ class Reach(abc.ABC):
     @abc.abstractmethod
     def _supervisor_gone(self) -> None:
         """The supervisor is gone: what was asked of it fails or is asked again."""
+
+    @abc.abstractmethod
+    def _mailbox_gone(self) -> None:
+        """The mailbox' process is gone."""
 
     @abc.abstractmethod
     def _resend(self) -> None:
@@ -269,6 +274,8 @@ class Reach(abc.ABC):
             self._watcher.remove(ready.key)
             if ready.key == _SUPERVISOR_KEY:
                 self._lose_supervisor()
+            elif ready.key == MAILBOX_KEY:
+                self._mailbox_gone()
             elif isinstance(ready.key, Incarnation):
                 del self._watched[ready.key]
                 self._suspects.append(ready.key)

@@ -74,7 +74,8 @@ class Writer:
         else:
             self._memory[at:] = frame[:fits]
             self._memory[_BEGIN : _BEGIN + size - fits] = frame[fits:]
-        words[_WRITTEN] = self._written = begun + size
+        # In this order: a signal handler may raise between the two.
+        self._written = words[_WRITTEN] = begun + size
         return True
 
     def must_ring(self) -> bool:

@@ -45,8 +45,8 @@ class Mail(ScriptSide):
         """The `Completion` of a request whose recipient is this script; consumes nothing else.
 
         Raises the admission's error if the request was refused, `RequestNotFound` at once if this script is
-        not its recipient or has had its completion, `AgentDown` if the agent ended without one,
-        `CallTimeout`.
+        not its recipient, has had its completion, or lost it with its mailbox' process (it can be polled);
+        `AgentDown` if the agent ended without one, `CallTimeout`.
         """
         if not isinstance(ref, RequestRef):
             raise TypeError(f"ref: a RequestRef is needed, not {type(ref).__name__}")

@@ -90,7 +90,7 @@ class Service:
             return orders.Booted(self._held)
         except BaseException as error:
             # Foreign code, SystemExit included: the agent is told and ends this process.
-            return orders.Booted(error=_sealed_error(_start_error(error)))
+            return orders.Booted(error=sealed_error(_start_error(error)))
 
     def _build(self) -> Backend:
         cls = self._seed.backend
@@ -114,7 +114,7 @@ class Service:
         ports = Ports(time.monotonic, on_event, offer, self._log, self._seed.stream_callback)
         report = run_turn(self._running(), job, self._seed.options, ports)
         self._held = report.held
-        outcome = report.sealed or _sealed_error(report.outcome)
+        outcome = report.sealed or sealed_error(report.outcome)
         return orders.Ended(outcome, report.session, report.state, report.duration_s)
 
     def reset(self, order: orders.Reset) -> orders.WasReset:
@@ -123,7 +123,7 @@ class Service:
         _, session, error = run_reset(self._running(), held.open())
         # What a failed reset did to the object is forgotten with it.
         self._held = session or Sealed(held.data)
-        return orders.WasReset(session, None if error is None else _sealed_error(error))
+        return orders.WasReset(session, None if error is None else sealed_error(error))
 
     def close(self, order: orders.Close) -> orders.Closed:
         """Run `terminate_session` if asked to, then the backend's `close`."""
@@ -160,7 +160,8 @@ def _start_error(error: BaseException) -> StartError:
     return InitFailed("error" if isinstance(error, Exception) else "exit", type(error).__name__)
 
 
-def _sealed_error(error: Any) -> Sealed:
+def sealed_error(error: Any) -> Sealed:
+    """An error as it may travel; where a field can't, it is told by class."""
     with contextlib.suppress(Unpicklable):
         return Sealed.of(error, "error")
     return Sealed.of(

@@ -23,7 +23,7 @@ from gen_agent.actors.localseat import LocalSeat
 from gen_agent.actors.processes import ProcessId, open_descriptors
 from gen_agent.actors.reporting import Reporter
 from gen_agent.actors.seat import Port, WorkerSeat
-from gen_agent.actors.service import Seed
+from gen_agent.actors.service import Seed, sealed_error
 from gen_agent.actors.settling import settle_in
 from gen_agent.client.protocol import SUPERVISOR, SUPERVISOR_CLASS
 from gen_agent.core import signals
@@ -193,13 +193,14 @@ class Starting:
     def _tell(self, address: AgentAddress | None, error: GenAgentError | None) -> None:
         actor = self._actor
         done = _nothing if error is not None else lambda: actor.soon(actor.run_began)
+        told = None if error is None else sealed_error(error)
         if self._starter is not None:
-            actor.transmit(self._starter.sender, Reply(self._starter.call, address, error), done)
+            actor.transmit(self._starter.sender, Reply(self._starter.call, address, told), done)
         elif address is not None:
             limit = self.parts.options.shutdown_s if self.parts is not None else None
             actor.transmit(self.registrar, AgentUp(self._begin.token, address, limit), done)
-        elif error is not None:
-            actor.transmit(self.registrar, AgentFailed(self._begin.token, error), done)
+        elif told is not None:
+            actor.transmit(self.registrar, AgentFailed(self._begin.token, told), done)
 
 
 def begin_alone(actor: AgentActor, start: StartAgent, sender: Any) -> Starting:

@@ -14,7 +14,7 @@ from typing import Any
 
 from gen_agent.actors.guard import OneThread
 from gen_agent.actors.pickup import Pickup
-from gen_agent.errors import AgentDown, CallTimeout, Cancelled, GenAgentError, Interrupted
+from gen_agent.errors import AgentDown, CallTimeout, Cancelled, GenAgentError, Interrupted, RequestNotFound
 from gen_agent.events import Event, Response
 from gen_agent.messages import Admission, Completion, EventBatch, EventMessage
 from gen_agent.values import RequestRef
@@ -88,6 +88,8 @@ class Stream(Iterator[Event]):
             self._read()
 
     def _wait(self) -> None:
+        if not self._pickup.has_queue(self.ref):
+            raise RequestNotFound(self.ref)
         try:
             self._pickup.raise_if_ended(self._agent, self.ref)
         except AgentDown as down:

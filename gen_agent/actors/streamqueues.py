@@ -23,6 +23,10 @@ class StreamQueues(Fetching):
         """What comes of that request goes into a queue of its own from now on."""
         return self._queues.setdefault(ref, deque())
 
+    def has_queue(self, ref: RequestRef) -> bool:
+        """Whether something may still come of that request."""
+        return ref in self._queues
+
     def end_queue(self, ref: RequestRef) -> None:
         """Nothing more can come of that request."""
         self._queues.pop(ref, None)

@@ -170,6 +170,7 @@ class SupervisorActor(Abroad):
     def _up(self, message: AgentUp) -> None:
         self._ends.limit(message.token, message.shutdown_s)
         self._births.up(message)
+        self._ends.came_up(message.token)
 
     def _register(self, message: Register, sender: Any) -> None:
         address = message.address
@@ -184,10 +185,13 @@ class SupervisorActor(Abroad):
         who = address.incarnation
         if self.has_processes and who.host == host():
             self.follow(entry.token, ProcessId(who.pid, who.start_time))
+        self._ends.came_up(entry.token)
 
     def _stop(self, target: Any, supervisor: Any, call: CallRef, sender: Any) -> None:
         entry = self._directory.whom(target)
         if entry is None or entry.address is None:
+            if entry is not None and self._ends.stop_restart(entry, sender, call):
+                return
             gone = AgentDown(target, "noproc") if is_address(target) else AgentNotFound(target)
             self.answer(sender, call, error=gone)
         elif self._is_parent(entry, supervisor):

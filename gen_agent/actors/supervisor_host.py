@@ -20,6 +20,7 @@ from gen_agent.actors.processes import ProcessId, kill_tree
 from gen_agent.actors.shell import Shell
 from gen_agent.errors import GenAgentError
 from gen_agent.messages import Reply
+from gen_agent.sealed import Sealed
 from gen_agent.values import CallRef
 
 
@@ -40,7 +41,9 @@ class SupervisorHost(Shell):
         one = self._myRef if self.has_processes else self._myRef._system
         return getattr(one, "capabilities", None) or {}
 
-    def answer(self, to: Any, call: CallRef, value: Any = None, error: GenAgentError | None = None) -> None:
+    def answer(
+        self, to: Any, call: CallRef, value: Any = None, error: GenAgentError | Sealed | None = None
+    ) -> None:
         """Reply to a call."""
         self.send(to, Reply(call, value, error))
 

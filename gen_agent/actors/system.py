@@ -104,10 +104,14 @@ class AgentSystem(Client):
         It has an endpoint of its own, so that what it receives and what this object receives never mix. The
         actor's class has to be importable: only a system that this very process started, such as
         `ActorSystem("genAgentTCPBase")`, knows the classes of a running script. Raises `RuntimeError` after
-        `close`.
+        `close` and in a fork of this process.
         """
+        return self._usable_system()
+
+    def _usable_system(self) -> ActorSystem:
         if self._guard.closed:
             raise RuntimeError("this AgentSystem is closed")
+        self._guard.check_process()
         return self._opened.system
 
     @contextlib.contextmanager
@@ -115,9 +119,7 @@ class AgentSystem(Client):
         """A client of its own for another thread, with a mailbox of its own, closed
         at the end of the block.
         """
-        if self._guard.closed:
-            raise RuntimeError("this AgentSystem is closed")
-        client = Client(endpoint_of(self._opened.system), "private client")
+        client = Client(endpoint_of(self._usable_system()), "private client")
         try:
             yield client
         finally:

@@ -126,7 +126,6 @@ def fork_worker(
     """
     if first:
         # What there is now is shared with all workers, and stays shared if no collection touches it.
-        gc.collect()
         gc.freeze()
     ours, theirs = socket_pair()
     ring = Ring.made()

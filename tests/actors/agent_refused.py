@@ -17,6 +17,13 @@ class Refusing(Counting):
         raise StartError("not today")
 
 
+class RefusingUnpicklably(Counting):
+    """Refuses with what can't be sent."""
+
+    def init_agent(self, options: Any) -> Any:
+        raise StartError(lambda: "not today")
+
+
 class Misshapen(Counting):
     """Returns a wrong shape."""
 

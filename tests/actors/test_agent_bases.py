@@ -174,6 +174,7 @@ def test_an_unknown_call_is_answered(any_plain: Plain) -> None:
     ("agent", "backend", "error"),
     [
         (refused.Refusing, cast.Player, InitAgentFailed("not today")),
+        (refused.RefusingUnpicklably, cast.Player, InitFailed("error", "InitAgentFailed")),
         (refused.Misshapen, cast.Player, InitAgentFailed("str")),
         (refused.Raising, cast.Player, InitFailed("error", "ZeroDivisionError")),
         (refused.Leaving, cast.Player, InitFailed("exit", "SystemExit")),

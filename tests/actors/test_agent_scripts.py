@@ -12,6 +12,7 @@ import pytest
 
 from gen_agent.actors import scripts
 from gen_agent.sealed import Sealed
+from tests.actors.crew import running
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -111,6 +112,56 @@ def test_a_script_that_fails_is_not_taken_for_loaded(prepared: Path, tmp_path: P
     ).rpartition("mine =")[0]
     (tmp_path / "reader.py").write_text(reader)
     assert run(str(tmp_path / "reader.py"), str(prepared)).split() == ["error", "error"]
+
+
+GUEST = """
+import sys
+from beside import Card, Clerk
+from gen_agent import AgentSystem, InitAgentFailed
+
+class Mine:
+    def __init__(self, x):
+        self.x = x
+
+if __name__ == "__main__":
+    with AgentSystem.attach(int(sys.argv[1])) as agents:
+        agents.start_agent(Clerk, name="clerk", backend="echo", config=Mine(3))
+        print(agents.status("clerk").agent_state)
+        try:
+            agents.start_agent(Clerk, name="other", backend="echo", config=None)
+        except InitAgentFailed as error:
+            print(error.reason == Card("no config"))
+"""
+
+BESIDE = """
+import attrs
+from gen_agent import Agent, NoReply, StartError
+
+@attrs.frozen
+class Card:
+    text: str
+
+class Clerk(Agent):
+    def init_agent(self, options):
+        if options["config"] is None:
+            raise StartError(Card("no config"))
+        return {}, options["config"].x
+
+    def handle_response(self, ref, response, state):
+        return NoReply(state)
+"""
+
+
+def test_who_only_passes_a_value_on_needs_no_class_of_it(tmp_path: Path) -> None:
+    """C017: an agent of a module opens options of the script's own classes, and a refusal with a value of
+    that module reaches the script through a supervisor that has never heard of it.
+    """
+    (tmp_path / "beside.py").write_text(BESIDE)
+    (tmp_path / "script.py").write_text(GUEST)
+    with running("genAgentTCPBase") as agents:
+        out = run(str(tmp_path / "script.py"), str(agents.admin_port))
+        agents.stop("clerk")
+    assert out.split() == ["3", "True"]
 
 
 def test_digests_tell_runs_apart(prepared: Path) -> None:

@@ -41,6 +41,15 @@ def test_a_fork_ends_nothing(base: str) -> None:
         assert agents.ask("a", "hello", timeout=10).text == "echo: hello"
 
 
+@pytest.mark.parametrize("base", ALL)
+def test_a_fork_begins_nothing(base: str) -> None:
+    """A fork gets neither a client of its own nor the Thespian system: their sockets are the script's."""
+    with running(base) as agents:
+        for act in (lambda: agents.private().__enter__(), lambda: agents.actor_system):
+            with forked(_tell_of(act)) as (_, said):
+                assert "another process" in said
+
+
 def test_a_closed_system_is_not_entered() -> None:
     """Any use after `close` is RuntimeError, entering the block again included."""
     agents = AgentSystem("simpleSystemBase")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import resource
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -82,6 +84,37 @@ def test_a_link_is_no_key_file(tmp_path: Path) -> None:
     keys.key_path(2).symlink_to(keys.key_path(1))
     with pytest.raises(OSError, match="symbolic link"):
         keys.read_key(2)
+
+
+@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
+def test_what_is_no_file_is_no_key_file(tmp_path: Path, make: Any) -> None:
+    """A directory or a pipe in place of a key file is named at once, and no descriptor stays open."""
+    make(tmp_path / "odd", 0o600)
+    before = os.listdir("/proc/self/fd")
+    with pytest.raises(PermissionError, match="odd is not what belongs there"):
+        keys.read_key(2, tmp_path / "odd")
+    assert os.listdir("/proc/self/fd") == before
+
+
+def test_a_key_that_can_not_be_put_there_leaves_nothing() -> None:
+    """A key file that can't be replaced is the same afterwards, and no draft with a key stays beside it."""
+    keys.key_path(1).mkdir()
+    with pytest.raises(OSError, match="directory"):
+        keys.write_key(1)
+    assert [*keys.runtime_dir().iterdir()] == [keys.key_path(1)]
+
+
+@pytest.mark.parametrize("write", [keys.write_key, keys.shared_key])
+def test_a_key_without_room_leaves_nothing(write: Any) -> None:
+    """Where no file can be written any more the error is told, and no empty draft stays."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        with pytest.raises(OSError, match="too large"):
+            write(1)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert [*keys.runtime_dir().iterdir()] == []
 
 
 def test_a_foreign_directory(place: Path) -> None:

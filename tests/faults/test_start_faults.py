@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from gen_agent import (
     Interrupted,
     WorkerCrashed,
     WorkerUnavailable,
+    child_spec,
 )
 from gen_agent.actors.processes import ProcessId, Watched, children
 from gen_agent.actors.system import AgentSystem
@@ -28,12 +30,14 @@ from tests.faults.scene import ASKED, PATIENCE_S, QUEUED, Scene, kill, process_o
 class Starting(threading.Thread):
     """A start in a thread with a client of its own, held while its backend is built."""
 
-    def __init__(self, agents: AgentSystem, tmp_path: Path, stage: Stage) -> None:
+    def __init__(
+        self, agents: AgentSystem, tmp_path: Path, stage: Stage, mark: str | None = None
+    ) -> None:
         super().__init__()
         flag = tmp_path / "slow"
         flag.touch()
         forward = {"stage": stage.address, "journal": str(tmp_path / "journal"), "start": str(flag)}
-        self._agents, self._forward = agents, forward
+        self._agents, self._forward, self._mark = agents, forward, mark
         self.outcome: Any = None
         self.start()
         self.worker = ProcessId.of(stage.wait_blocked("building", PATIENCE_S))
@@ -43,7 +47,12 @@ class Starting(threading.Thread):
         with self._agents.private() as client:
             try:
                 self.outcome = client.start_agent(
-                    Witness, name="victim", backend=Faulty, forward=self._forward, timeout=PATIENCE_S
+                    Witness,
+                    name="victim",
+                    backend=Faulty,
+                    forward=self._forward,
+                    mark=self._mark,
+                    timeout=PATIENCE_S,
                 )
             except GenAgentError as error:
                 self.outcome = error
@@ -135,6 +144,42 @@ def test_an_agent_stops_while_its_worker_is_being_replaced(agents: AgentSystem, 
         assert outcomes.pop(ASKED) == AgentTerminated("shutdown")
         assert {outcome.reason for outcome in outcomes.values()} == {"shutdown"}
         there.end_dead("shutdown")
+
+
+def test_an_agent_stopped_as_it_comes_back_stays_away(
+    agents: AgentSystem, stage: Stage, tmp_path: Path
+) -> None:
+    """C013: a stop ends a restart that is under way; the name is free, and nobody comes back to it."""
+    flag = tmp_path / "slow"
+    forward = {"stage": stage.address, "journal": str(tmp_path / "journal"), "start": str(flag)}
+    spec = child_spec(Witness, name="victim", backend=Faulty, forward=forward, restart="permanent")
+    address = agents.start_child(spec)
+    flag.touch()
+    kill(process_of(address), signal.SIGKILL)
+    with Watched(ProcessId.of(stage.wait_blocked("building", PATIENCE_S))) as worker:
+        flag.unlink()
+        agents.stop("victim", timeout=PATIENCE_S)
+        assert worker.wait(PATIENCE_S)
+    works(agents, stage, tmp_path)
+
+
+def test_a_start_under_way_when_a_system_is_closed_ends_orderly(stage: Stage, tmp_path: Path) -> None:
+    """C047: an agent that comes up while its system ends runs its last callback, as all others do."""
+    marks = [tmp_path / "first", tmp_path / "late"]
+    with AgentSystem() as agents:
+        agents.start_agent(Witness, name="first", backend="echo", forward={}, mark=str(marks[0]))
+        starting = Starting(agents, tmp_path, stage, mark=str(marks[1]))
+        releasing = threading.Thread(target=_release_after, args=(marks[0], stage))
+        releasing.start()
+    releasing.join()
+    starting.ended()
+    assert [mark.read_text() for mark in marks] == ["shutdown\n", "shutdown\n"]
+
+
+def _release_after(mark: Path, stage: Stage) -> None:
+    while not mark.exists():
+        time.sleep(0.01)
+    stage.release("building")
 
 
 def test_a_worker_killed_idle_costs_nothing(agents: AgentSystem, tmp_path: Path) -> None:
