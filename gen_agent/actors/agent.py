@@ -31,7 +31,7 @@ from gen_agent.actors.seat import WorkerSeat
 from gen_agent.actors.shell import Shell
 from gen_agent.actors.starting import SUPERVISOR_DEATH, Starting, begin_alone
 from gen_agent.actors.watching import Ready
-from gen_agent.actors.workerprocess import DEATH, LINK, PATIENCE
+from gen_agent.actors.workerprocess import DEATH, LINK, PATIENCE, STREAM
 from gen_agent.core import signals
 from gen_agent.envelopes import Call, Cast, Envelope
 from gen_agent.errors import GenAgentError
@@ -242,8 +242,8 @@ class AgentActor(Sending):
             self.life.feed(signals.DeadlineReached(key))
         elif isinstance(key, _UserWakeup):
             self.life.feed(event_of_info(key.payload, self.myAddress))
-        elif key == PATIENCE and isinstance(self.seat, WorkerSeat):
-            self.seat.on_deadline()
+        elif key in (PATIENCE, STREAM) and isinstance(self.seat, WorkerSeat):
+            self.seat.on_deadline(key)
         elif isinstance(key, FarCaller):
             self.far_callers.call(key)
         elif key == CASTS:

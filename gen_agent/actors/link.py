@@ -19,6 +19,12 @@ from gen_agent.sealed import SealedRun
 READ_AT_ONCE = 1 << 20
 """How many bytes the agent reads before it looks at its other messages again."""
 
+FLOOD = 16
+LULL_S = 0.001
+"""So many events in one read, and the next ones are looked for after this time, in seconds: a worker that
+had to ring for each of thousands would do little else.
+"""
+
 _CHUNK = 1 << 18
 _BUFFER = 1 << 20
 
@@ -37,8 +43,9 @@ def socket_pair() -> tuple[socket.socket, socket.socket]:
 
 
 class AgentEnd:
-    """The agent's end: sends are buffered, reads return what is there. With `more` there is something left
-    to read that the descriptor does not tell of.
+    """The agent's end: sends are buffered, reads return what is there.
+
+    `again_s` is set where the descriptor does not tell when to read next: after that many seconds.
     """
 
     def __init__(self, ours: socket.socket, ring: Ring | None = None) -> None:
@@ -46,7 +53,8 @@ class AgentEnd:
         self._ring = None if ring is None else Reader(ring)
         self._unsent = bytearray()
         self._frames = FrameBuffer()
-        self.ended = self.more = False
+        self.ended = False
+        self.again_s: float | None = None
 
     def fileno(self) -> int:
         """The descriptor to watch."""
@@ -88,7 +96,10 @@ class AgentEnd:
             raise NoFrame from error
         came = self._frames.take()
         self._ring.heard(sum(len(report) for report in came if isinstance(report, SealedRun)))
-        self.more = not self._ring.wait()
+        if streamed and len(streamed[0]) >= FLOOD:
+            self.again_s = LULL_S
+        else:
+            self.again_s = None if self._ring.wait() else 0.0
         return streamed + came
 
     def _fill(self, limit: int | None) -> None:

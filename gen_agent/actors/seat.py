@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import attrs
@@ -24,7 +24,16 @@ from gen_agent.actors.linkframes import NoFrame
 from gen_agent.actors.service import Seed
 from gen_agent.actors.shell import Shell
 from gen_agent.actors.watching import Ready
-from gen_agent.actors.workerprocess import DEATH, LINK, PATIENCE, Phase, WorkerProcess, fork_worker, named
+from gen_agent.actors.workerprocess import (
+    DEATH,
+    LINK,
+    PATIENCE,
+    STREAM,
+    Phase,
+    WorkerProcess,
+    fork_worker,
+    named,
+)
 from gen_agent.core import signals
 from gen_agent.errors import GenAgentError, WatchdogTimeout, WorkerCrashed
 from gen_agent.sealed import Sealed
@@ -173,12 +182,15 @@ class WorkerSeat(WorkerPlace):
             # Its death follows; a process that lives on without its link is of no use.
             self._actor.watcher.remove(LINK)
             self._actor.set_deadline(PATIENCE, ALARM_AFTER_S)
-        elif worker.end.more:
-            self._actor.soon(lambda: self._read_on(worker))
+        elif self._worker is worker and worker.end.again_s is not None:
+            self._read_again(worker, worker.end.again_s)
 
-    def _read_on(self, worker: WorkerProcess) -> None:
-        if self._worker is worker:
-            self._read(worker)
+    def _read_again(self, worker: WorkerProcess, after_s: float) -> None:
+        if after_s > 0.0 and self._actor.sends_at_once:
+            self._actor.set_deadline(STREAM, after_s)
+        else:
+            # Elsewhere a wakeup may come late.
+            self._actor.soon(lambda: self._read(worker) if self._worker is worker else None)
 
     def _take(self, worker: WorkerProcess, reports: list[Any]) -> None:
         for report in reports:
@@ -195,9 +207,16 @@ class WorkerSeat(WorkerPlace):
             else:
                 self._work.take(worker, report)
 
-    def on_deadline(self) -> None:
-        """The worker took too long to attach, to leave, or to die after its link ended."""
-        if self._worker is not None:
+    def on_deadline(self, key: Hashable) -> None:
+        """It is time to read on; or the worker took too long to attach, to leave, or to die after its link
+        ended.
+        """
+        if self._worker is None:
+            return
+        if key == STREAM:
+            # Of an earlier worker, perhaps: there is no harm in looking.
+            self._read(self._worker)
+        else:
             self._end(self._worker, WorkerCrashed("no answer"))
 
     def _end(self, worker: WorkerProcess, cause: GenAgentError) -> None:

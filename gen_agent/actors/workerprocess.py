@@ -30,6 +30,7 @@ from gen_agent.sealed import Sealed
 LINK = "the worker's link"
 DEATH = "the worker's death"
 PATIENCE = "the worker's time is up"
+STREAM = "what a worker streams"
 
 LEAVE_S = 5.0
 """How long a worker that is being replaced may take to give its resources back."""

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gen_agent.actors import link as link_module
 from gen_agent.actors import orders, ring
 from gen_agent.actors.link import AgentEnd, WorkerEnd, socket_pair
 from gen_agent.actors.linkframes import RUNG, NoFrame
@@ -157,7 +158,9 @@ def test_nobody_sleeps_on_an_event() -> None:
     agent = AgentEnd(ours, shared)
     came: list[object] = []
     while len(came) < 20_000:
-        assert agent.more or select.select([ours], [], [], PATIENCE_S)[0], f"asleep after {len(came)}"
+        waits = PATIENCE_S if agent.again_s is None else agent.again_s
+        ready = select.select([ours], [], [], waits)[0]
+        assert ready or agent.again_s is not None, f"asleep after {len(came)}"
         came += [event for run in agent.read() for event in run]
     assert came == list(range(20_000))
     agent.send(orders.Close(False))
@@ -191,3 +194,19 @@ def test_no_ring_where_stores_may_be_seen_in_another_order(monkeypatch: pytest.M
     """On other processors all goes over the socket."""
     monkeypatch.setattr(platform, "machine", lambda: "aarch64")
     assert Ring.made() is None
+
+
+def test_a_flood_is_looked_for_instead_of_rung_for(small: Link) -> None:
+    """After many events in one read the agent is to come back by itself, and nothing rings until it has found
+    few.
+    """
+    for _ in range(link_module.FLOOD):
+        small.worker.send_event(dump(0))
+    assert len(small.events()) == link_module.FLOOD
+    assert small.agent.again_s == link_module.LULL_S
+    small.worker.send_event(dump(1))
+    assert small.on_the_socket() == b""
+    assert small.events() == [1]
+    assert small.agent.again_s is None
+    small.worker.send_event(dump(2))
+    assert small.on_the_socket() == RUNG
