@@ -7,8 +7,10 @@ page can be twice; it is printed, for whoever wants to know what a machine must 
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 import attrs
@@ -48,14 +50,28 @@ def _children(pid: int) -> int:
     return len(children(pid))
 
 
+def _kinds(pid: int) -> Counter[tuple[int, str]]:
+    found: Counter[tuple[int, str]] = Counter()
+    for name in os.listdir(f"/proc/{pid}/fd"):
+        # The one that the listing itself was read from is closed again.
+        with contextlib.suppress(FileNotFoundError):
+            found[pid, os.readlink(f"/proc/{pid}/fd/{name}").partition(":[")[0]] += 1
+    return found
+
+
 @attrs.frozen
 class Holding:
-    """What a few processes hold together."""
+    """What a few processes hold together; `kinds` are their descriptors, by process and what they are of."""
 
     memory: tuple[Memory, ...]
-    descriptors: int
+    kinds: Counter[tuple[int, str]]
     children: int
     objects: int
+
+    @property
+    def descriptors(self) -> int:
+        """How many there are."""
+        return self.kinds.total()
 
     @classmethod
     def of(cls, processes: Sequence[ProcessId]) -> Holding:
@@ -64,7 +80,7 @@ class Holding:
         pids = [one.pid for one in processes]
         return cls(
             tuple(map(Memory.of, pids)),
-            sum(len(os.listdir(f"/proc/{pid}/fd")) for pid in pids),
+            sum((_kinds(pid) for pid in pids), Counter()),
             sum(map(_children, pids)),
             len(gc.get_objects()),
         )
@@ -78,23 +94,29 @@ class Growth:
     bytes_per_cycle: float
     most_per_process: float
     share_per_cycle: float
-    descriptors: int
+    kinds: Counter[tuple[int, str]]
     children: int
     objects: int
+
+    @property
+    def descriptors(self) -> int:
+        """How many more descriptors there are, of whatever kind."""
+        return sum(self.kinds.values())
 
     def __str__(self) -> str:
         return (
             f"{self.cycles} cycles: {self.bytes_per_cycle:+.0f} bytes a cycle, "
             f"{self.most_per_process:+.0f} in the process that grew most, "
             f"{self.share_per_cycle:+.0f} by their shares, "
-            f"{self.descriptors:+} descriptors, {self.children:+} children, {self.objects:+} objects here"
+            f"{self.descriptors:+} descriptors {dict(self.kinds)}, {self.children:+} children, "
+            f"{self.objects:+} objects here"
         )
 
 
 @attrs.frozen
 class Plan:
     """What is repeated, how often, whose holdings count, and what lets a moment pass in which ends are
-    noticed.
+    noticed; the number of the first cycle.
     """
 
     cycle: Callable[[int], None]
@@ -102,14 +124,16 @@ class Plan:
     cycles: int
     processes: Sequence[ProcessId]
     settle: Callable[[], None]
+    first: int = 0
 
 
 def growth(plan: Plan) -> Growth:
     """Compare what the processes hold after the warm-up and in the end."""
-    for number in range(plan.warm_up):
+    warm = plan.first + plan.warm_up
+    for number in range(plan.first, warm):
         plan.cycle(number)
     before = _settled(plan, None)
-    for number in range(plan.warm_up, plan.warm_up + plan.cycles):
+    for number in range(warm, warm + plan.cycles):
         plan.cycle(number)
     after, cycles = _settled(plan, before), plan.cycles
     pairs = tuple(zip(before.memory, after.memory, strict=True))
@@ -119,10 +143,16 @@ def growth(plan: Plan) -> Growth:
         sum(grown) / cycles,
         max(grown) / cycles,
         sum(late.share - early.share for early, late in pairs) / cycles,
-        after.descriptors - before.descriptors,
+        _change(before.kinds, after.kinds),
         after.children - before.children,
         after.objects - before.objects,
     )
+
+
+def _change(before: Counter[tuple[int, str]], after: Counter[tuple[int, str]]) -> Counter[tuple[int, str]]:
+    change = after.copy()
+    change.subtract(before)
+    return Counter({kind: count for kind, count in change.items() if count})
 
 
 def _settled(plan: Plan, wanted: Holding | None) -> Holding:

@@ -166,6 +166,10 @@ def measured(agents: AgentSystem, tmp_path: Path, repeated: Repeated, warm_up: i
         plan = Plan(repeated.what(there), warm_up, cycles, staying, lambda: there.stay(0.05))
         found = growth(plan)
         print(f"{repeated.what.__name__}: {found}")
+        if found.descriptors > 0:
+            # Two processes that had nothing to say to each other before are connected from then on: once.
+            found = growth(attrs.evolve(plan, warm_up=0, first=warm_up + cycles))
+            print(f"and again: {found}")
         return found
 
 
